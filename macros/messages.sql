@@ -20,15 +20,13 @@ array(unix_millis(_metadata.file_modification_time), xxhash64(_metadata.file_pat
 {%- endmacro -%}
 
 {#- Lines of text that have a record of a topic each. A line that is no such record is a message as it is: its format says what is wrong with it. -#}
-{%- macro dumped_origin(topic, partition, offset, timestamp, key, headers) -%}
+{%- macro dumped_origin(topic, partition, offset, timestamp, key, headers, file='_metadata.file_path', block='_metadata.file_block_start') -%}
 named_struct(
   'topic', {{ topic }}, 'partition', {{ partition }}, 'offset', {{ offset }}, 'timestamp', {{ timestamp }},
-  'key', {{ key }}, 'headers', {{ headers }}, 'file', _metadata.file_path, 'block', _metadata.file_block_start)
+  'key', {{ key }}, 'headers', {{ headers }}, 'file', {{ file }}, 'block', {{ block }})
 {%- endmacro -%}
 
 {#- Objects, as kcat -J prints them or with what people know of a record. -#}
-{%- macro json_files_scanned(messages) -%} {{ files_scanned(messages) }} {%- endmacro -%}
-{%- macro json_files_is_message(messages) -%} {{ files_is_message(messages) }} {%- endmacro -%}
 {%- macro json_files_raw(messages) -%} if(topic_record(value) is null, value, topic_record(value).value) {%- endmacro -%}
 {%- macro json_files_origin(messages) -%}
 {{ dumped_origin('topic_record(value).topic', 'topic_record(value).partition', 'topic_record(value).offset',
@@ -43,8 +41,6 @@ if(topic_record(value).offset is null, {{ files_arrival(messages) }}, array(topi
 regexp_extract(value, r'(?s)^(?:\w+:(-?\d+)|NO_TIMESTAMP)\tPartition:(\d+)\tOffset:(\d+)\t([^\t]*)\t([^\t]*)\t(.*)$', {{ number }})
 {%- endmacro -%}
 {%- macro console_number(number, type) -%} cast(nullif({{ console_part(number) }}, '') as {{ type }}) {%- endmacro -%}
-{%- macro console_files_scanned(messages) -%} {{ files_scanned(messages) }} {%- endmacro -%}
-{%- macro console_files_is_message(messages) -%} {{ files_is_message(messages) }} {%- endmacro -%}
 {%- macro console_files_raw(messages) -%} if({{ console_part(3) }} = '', value, nullif({{ console_part(6) }}, 'null')) {%- endmacro -%}
 {#- A comma before a name and a colon parts headers: members of JSON have their names in quotes. -#}
 {%- macro console_files_origin(messages) -%}
@@ -68,14 +64,10 @@ key binary, value binary, topic string, partition bigint, offset bigint, timesta
 if(offset is null, {{ files_arrival(messages) }}, array(offset))
 {%- endmacro -%}
 
-{#- The same, with messages that are no text. -#}
-{%- macro binary_table_scanned(messages) -%} {{ table_scanned(messages) }} {%- endmacro -%}
+{#- The same, and a topic, with messages that are no text. -#}
 {%- macro binary_table_raw(messages) -%} value {%- endmacro -%}
 {%- macro binary_table_own_schema(messages) -%} cast(null as string) {%- endmacro -%}
 {%- macro binary_table_damage(messages) -%} cast(null as string) {%- endmacro -%}
-{%- macro binary_table_is_message(messages) -%} true {%- endmacro -%}
-{%- macro binary_table_origin(messages) -%} {{ table_origin(messages) }} {%- endmacro -%}
-{%- macro binary_table_arrival(messages) -%} {{ table_arrival(messages) }} {%- endmacro -%}
 
 {#- Files that hold one or many messages, taken apart before: `block` is where in its file the block of a message begins, `number` counts in it. -#}
 {%- macro binary_files_scanned(messages) -%} path string, modificationTime timestamp, length bigint, content binary {%- endmacro -%}
@@ -84,15 +76,12 @@ if(offset is null, {{ files_arrival(messages) }}, array(offset))
 {%- macro binary_files_damage(messages) -%} damage {%- endmacro -%}
 {%- macro binary_files_is_message(messages) -%} true {%- endmacro -%}
 {%- macro binary_files_origin(messages) -%}
-named_struct(
-  'topic', cast(null as string), 'partition', cast(null as int), 'offset', cast(null as bigint), 'timestamp', cast(null as timestamp),
-  'key', cast(null as string), 'headers', cast(null as array<struct<key string, value string>>), 'file', file, 'block', block)
+{{ dumped_origin('cast(null as string)', 'cast(null as int)', 'cast(null as bigint)', 'cast(null as timestamp)', 'cast(null as string)',
+  'cast(null as array<struct<key string, value string>>)', 'file', 'block') }}
 {%- endmacro -%}
 {%- macro binary_files_arrival(messages) -%} array(modified, xxhash64(file), block, number) {%- endmacro -%}
 
 {#- A topic. Messages behind the source's end are not its own. -#}
-{%- macro kafka_scanned(messages) -%} {{ table_scanned(messages) }} {%- endmacro -%}
-{%- macro kafka_raw(messages) -%} {{ table_raw(messages) }} {%- endmacro -%}
 {%- macro kafka_is_message(messages) -%}
 {%- if messages.topics.ending is mapping -%}
 not coalesce(case concat(topic, '/', partition) {% for topic, partitions in messages.topics.ending.items() %}{% for partition, offset in partitions.items() %}when {{ text(topic ~ '/' ~ partition) }} then offset >= {{ offset }} {% endfor %}{% endfor %}end, false)
@@ -107,14 +96,6 @@ true
 {%- macro kafka_arrival(messages) -%}
 {{ 'array(unix_millis(timestamp), partition, offset)' if messages.topics.by_time else 'array(offset)' }}
 {%- endmacro -%}
-
-{%- macro binary_kafka_scanned(messages) -%} {{ kafka_scanned(messages) }} {%- endmacro -%}
-{%- macro binary_kafka_raw(messages) -%} value {%- endmacro -%}
-{%- macro binary_kafka_own_schema(messages) -%} cast(null as string) {%- endmacro -%}
-{%- macro binary_kafka_damage(messages) -%} cast(null as string) {%- endmacro -%}
-{%- macro binary_kafka_is_message(messages) -%} {{ kafka_is_message(messages) }} {%- endmacro -%}
-{%- macro binary_kafka_origin(messages) -%} {{ kafka_origin(messages) }} {%- endmacro -%}
-{%- macro binary_kafka_arrival(messages) -%} {{ kafka_arrival(messages) }} {%- endmacro -%}
 
 {%- macro topic_origin(file, block) -%}
 named_struct(

@@ -423,9 +423,7 @@ told_changes as (
     numbers them changes; changes without numbers are stretches of their own. What came before is told again if it is the same change, and is left out. -#}
 {%- macro step_ordered_by_numbers(step, query) %}
 -- In the order of their numbers.
-{{ ordered('0', step, query) }}
-  from (select *, arrival_text(sent_at, arrival, row_index, log) as arrived from {{ step.reads }})
-)
+{{ ordered('0', step, query, '(select *, arrival_text(sent_at, arrival, row_index, log) as arrived from ' ~ step.reads ~ ')') }}
 {%- endmacro -%}
 
 {%- macro step_came(step, query) -%}
@@ -478,21 +476,17 @@ stretched as (
 )
 {%- endmacro -%}
 
-{%- macro step_ordered_as_told(step, query) -%}
-{{ ordered('0', step, query) }}
-  from {{ step.reads }}
-)
-{%- endmacro -%}
+{%- macro step_ordered_as_told(step, query) -%} {{ ordered('0', step, query, step.reads) }} {%- endmacro -%}
 {%- macro step_ordered_in_stretches(step, query) %}
-{{ ordered('stretch', step, query) }}
-  from {{ step.reads }}
-)
+{{ ordered('stretch', step, query, step.reads) }}
 {%- endmacro -%}
 
-{%- macro ordered(stretch, step, query) -%}
+{%- macro ordered(stretch, step, query, rows) -%}
 ordered as (
   select *, place_text(load, {{ stretch }}, numbered_in, position, op = 'snapshot', arrived) as place
     {{- more_columns(step.columns, query.mirror) }}
+  from {{ rows }}
+)
 {%- endmacro -%}
 
 {#- Where the stretches of a row begin: `told_at` is when what is in them was sent. -#}

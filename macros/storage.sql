@@ -39,9 +39,8 @@ create table if not exists {{ table }} ({{ contract_columns() }}) using {{ stora
 tblproperties ({{ properties_given(properties) }})
 {%- endmacro -%}
 
-{%- macro properties_given(properties) -%}
-{% for key, value in properties.items() %}{{ text(key) }} = {{ text(value) }}{{ ', ' if not loop.last }}{% endfor %}
-{%- endmacro -%}
+{%- macro properties_given(properties) -%} {{ properties.items() | each('property_given') | join(', ') }} {%- endmacro -%}
+{%- macro property_given(property) -%} {{ text(property[0]) }} = {{ text(property[1]) }} {%- endmacro -%}
 
 {#- New rows, each with a 1 in `times of this key`; raises an error that names the first key that two of them have. -#}
 {%- macro once_each(table, rows, key) -%}
@@ -93,9 +92,8 @@ select {{ as_sent(columns, sent, 'new') }} from {{ new }} as new
 {%- macro kept_new(column) -%} new.{{ column }} {%- endmacro -%}
 {%- macro kept_newest(column) -%} if(new.`times of this key` is null, own.{{ column }}, new.{{ column }}) {%- endmacro -%}
 
-{%- macro same_key(key) -%}
-{% for column in key %}own.{{ name(column) }} <=> new.{{ name(column) }}{{ ' and ' if not loop.last }}{% endfor %}
-{%- endmacro -%}
+{%- macro same_key(key) -%} {{ key | each('is_same') | join(' and ') }} {%- endmacro -%}
+{%- macro is_same(column) -%} own.{{ name(column) }} <=> new.{{ name(column) }} {%- endmacro -%}
 
 {%- macro column_added(table, column, kind) -%} alter table {{ table }} add columns ({{ name(column) }} {{ kind }}) {%- endmacro -%}
 {%- macro column_dropped(table, column) -%} alter table {{ table }} drop columns ({{ name(column) }}) {%- endmacro -%}

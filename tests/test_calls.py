@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runner.compile import cases, nodes
+from runner.compile import nodes
 from runner.compile.library import Library
 from runner.compile.query import compile_format
 from runner.contract import MACRO_GLOBALS
@@ -144,8 +144,7 @@ def marked(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         sql = f"select * except (meta), `{source} mark`(meta) as meta from ({query.sql})"
         return replace(query, sql=sql, sql_functions=(*query.sql_functions, *printed_functions(printed, "marks")))
 
-    for module in (nodes, cases):
-        monkeypatch.setattr(module, "compile_format", with_functions)
+    monkeypatch.setattr(nodes, "compile_format", with_functions)
     return said
 
 

@@ -69,7 +69,7 @@ def test_what_is_merged_and_what_is_replaced(tmp_path: Path, inherited: dict[str
         "records": lambda: list(child.records),
         "seq": lambda: [paths(choices) for choices in child.seq],
         "key": lambda: [path for key in child.key for path in key.names],
-        "drop": lambda: [dropped.name for dropped in child.drop],
+        "drop": lambda: [name for name, _ in child.drop],
         "table_name": lambda: paths(child.columns.get("table_name")),
         "event_time": lambda: paths(child.columns.get("event_time")),
     }.get(part, lambda: getattr(child, part))

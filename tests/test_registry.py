@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.functions.avro import layout, numbered, registry
+from runner.functions.avro import layout, registry
 from runner.functions.avro.layout import Layout, Numbers, Slot
 from runner.functions.avro.messages import Found
 from runner.functions.avro.registry import RegistryFailed, RegistrySchemas, Written
@@ -222,7 +222,7 @@ def decoder(
     of: layout.Registry | None, known: dict[int, dict], folder: Path, size: int = 4
 ) -> Callable[[bytes], Found]:
     numbers = Numbers(size, {number: json.dumps(one) for number, one in known.items()}, of, REQUIRED)
-    decode = numbered.numbered_decoder(LAYOUT, numbers, str(folder))
+    decode = registry.numbered_decoder(LAYOUT, numbers, str(folder))
     return lambda message: decode(message, None)
 
 
@@ -323,9 +323,9 @@ def test_a_number_that_was_unknown_is_looked_up_again_later(
     assert [read(message).reason for _ in range(5)] == ["schema-unknown"] * 5 and len(host.calls) == 1
     host.add(1, OLD)
     assert read(message).reason == "schema-unknown"
-    monkeypatch.setattr(numbered, "UNKNOWN_SECONDS", -1)
+    monkeypatch.setattr(registry, "UNKNOWN_SECONDS", -1)
     assert read(message).reason is None and len(host.calls) == 2
-    schemas = numbered.NumberedSchemas(
+    schemas = registry.NumberedSchemas(
         LAYOUT, Numbers(4, {}, layout.Registry((host.url,)), REQUIRED), str(tmp_path / "other")
     )
     schemas.decoder(2)
@@ -334,8 +334,8 @@ def test_a_number_that_was_unknown_is_looked_up_again_later(
 
 
 def test_memory_does_not_grow_with_numbers(host: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbered, "MOST_SCHEMAS", 3)
-    schemas = numbered.NumberedSchemas(
+    monkeypatch.setattr(registry, "MOST_SCHEMAS", 3)
+    schemas = registry.NumberedSchemas(
         LAYOUT, Numbers(4, {0: json.dumps(OLD)}, layout.Registry((host.url,)), REQUIRED), str(tmp_path)
     )
     for number in range(20):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from runner.compile.promises import make_promises
+from runner.compile.compiled import make_promises
 from runner.contract import Landed
 from runner.errors import RunnerWarning
 from runner.project.nodes import Model, Node

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.compile.unknown_types import UnknownType, unknown_types
+from runner.compile.column_types import unknown_types
 from runner.project.inputs import TableSettings
 from runner.run.models import FEW_ROWS
 from runner.spec.formats import FormatFolders
@@ -41,29 +41,29 @@ def message(table: str, types: Mapping[str, str]) -> bytes:
     "type_name", ["VARCHAR(10)", "int unsigned zerofill", "enum('a)','b')", "text", "double precision", "text[]"]
 )
 def test_types_of_every_class_are_known(type_name: str) -> None:
-    assert unknown_types(FORMATS.load("canal"), [row("t", a=type_name)]) == []
+    assert unknown_types(FORMATS.load("canal"), [row("t", a=type_name)]) == {}
 
 
 def test_unknown_types_are_told_once_with_their_columns() -> None:
     rows = [row("t", b="hstore", a="hstore"), row("t", a="hstore", c="Box(1)"), row("u", a=None), row("u")]
-    expected = [UnknownType("Box(1)", ("shop.t.c",)), UnknownType("hstore", ("shop.t.a", "shop.t.b"))]
+    expected = {"Box(1)": ["shop.t.c"], "hstore": ["shop.t.a", "shop.t.b"]}
     assert unknown_types(FORMATS.load("canal"), rows) == expected
 
 
 def test_a_type_that_the_table_of_any_database_has_is_known() -> None:
     rows = [row("t", a="NUMBER", b="int4", c="datetimeoffset", d="hstore")]
-    assert [one.name for one in unknown_types(FORMATS.load("drs_sql"), rows)] == ["hstore"]
+    assert list(unknown_types(FORMATS.load("drs_sql"), rows)) == ["hstore"]
 
 
 @pytest.mark.parametrize("name", ["oceanbase_avro", "oms_default"])
 def test_formats_without_tables_of_types_know_none(name: str) -> None:
-    assert unknown_types(FORMATS.load(name), [row("t", a="252")]) == []
+    assert unknown_types(FORMATS.load(name), [row("t", a="252")]) == {}
 
 
 @pytest.mark.parametrize(("name", "known"), [(("t",), True), (("shop", "t"), True), (("p", "t"), False)])
 def test_declared_columns_do_not_count(name: tuple[str, ...], known: bool) -> None:
     declared = [TableSettings(name, columns={"a": "text"})]
-    assert (unknown_types(FORMATS.load("canal"), [row("t", a="hstore")], declared) == []) is known
+    assert (unknown_types(FORMATS.load("canal"), [row("t", a="hstore")], declared) == {}) is known
 
 
 @pytest.mark.usefixtures("spark", "interpreted")

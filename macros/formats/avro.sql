@@ -10,10 +10,7 @@ case
     end
 {%- endmacro -%}
 
-{%- macro sent_image(path) -%} sent_images{{ member(path) }} {%- endmacro -%}
-
 {#- An image as a map; null for one that has more or fewer values than columns. -#}
-{%- macro texts_in(sent) -%} {{ sent }}.texts {%- endmacro -%}
 {%- macro map_of_values(columns, sent) -%}
 case
       when size({{ columns }}) <> size({{ sent }}.texts) then null
@@ -28,14 +25,8 @@ case
 {%- endmacro -%}
 
 {#- Columns that images mark. -#}
-{%- macro all_marked(lists) -%}
-array_compact(flatten(array(
-      {{ lists | join(',\n      ') }})))
-{%- endmacro -%}
-{%- macro all_missing(lists) -%}
-array_distinct(flatten(array(
-      {{ lists | join(',\n      ') }})))
-{%- endmacro -%}
+{%- macro all_marked(lists) -%} array_compact(flatten({{ called_in_lines('array', lists) }})) {%- endmacro -%}
+{%- macro all_missing(lists) -%} array_distinct(flatten({{ called_in_lines('array', lists) }})) {%- endmacro -%}
 {%- macro or_none(columns) -%} coalesce({{ columns }}, array()) {%- endmacro -%}
 {%- macro marked_in_row(list, mark) -%} coalesce(get({{ list }}.{{ mark }}, nth), array()) {%- endmacro -%}
 {%- macro marked_by_index(map, marked, columns) -%}

@@ -1,22 +1,21 @@
 {#- Fields of a message: values, conditions, the op, times and order numbers. Each macro prints one expression from its arguments. -#}
 
-{%- macro field(path) -%} m{{ member(path) }} {%- endmacro -%}
-
 {%- macro member(path) -%}{% for part in path %}.{{ name(part) }}{% endfor %}{%- endmacro -%}
 
 {%- macro named(expression, column) -%} {{ expression }} as {{ column }} {%- endmacro -%}
 
 {%- macro called(function, arguments) -%} {{ function }}({{ arguments | join(', ') }}) {%- endmacro -%}
 
+{%- macro called_in_lines(function, arguments) -%}
+{{ function }}(
+      {{ arguments | join(',\n      ') }})
+{%- endmacro -%}
+
 {%- macro array_of(items) -%} array({{ items | join(', ') }}) {%- endmacro -%}
 
 {%- macro first_of(items) -%} coalesce({{ items | join(', ') }}) {%- endmacro -%}
 
-{%- macro no_text() -%} cast(null as string) {%- endmacro -%}
-
-{%- macro no_map() -%} cast(null as map<string,string>) {%- endmacro -%}
-
-{%- macro no_time() -%} cast(null as timestamp) {%- endmacro -%}
+{%- macro null_of(type) -%} cast(null as {{ type }}) {%- endmacro -%}
 
 {%- macro one_of(texts) -%}
 {%- if texts | length == 1 -%} = {{ text(texts[0]) }} {%- else -%} in ({{ texts | map('sql_text') | join(', ') }}) {%- endif -%}
@@ -29,25 +28,16 @@
 {%- macro is_missing(expression, texts=()) -%} {{ expression }} is null {%- endmacro -%}
 {%- macro holds(expression, texts=()) -%} size({{ expression }}) > 0 {%- endmacro -%}
 {%- macro begins_with(expression, start) -%} startswith({{ expression }}, {{ text(start) }}) {%- endmacro -%}
-{%- macro has_verdict(verdicts) -%} verdict {{ one_of(verdicts) }} {%- endmacro -%}
 {%- macro all_of(tests) -%} {{ tests | join(' and ') }} {%- endmacro -%}
 {%- macro any_of(tests) -%} {{ tests | join(' or ') }} {%- endmacro -%}
 
 {#- Results by the first condition that is true, or by the text of one expression. -#}
-{%- macro whens(pairs) -%}
-{% for test, result in pairs %}when {{ test }} then {{ result }}{{ '\n      ' if not loop.last }}{% endfor %}
-{%- endmacro -%}
+{%- macro when_then(pair) -%} when {{ pair[0] }} then {{ pair[1] }} {%- endmacro -%}
+{%- macro whens(pairs) -%} {{ pairs | each('when_then') | join('\n      ') }} {%- endmacro -%}
 {%- macro cases(pairs) -%} case {{ whens(pairs) }} end {%- endmacro -%}
 {%- macro choice(pairs, otherwise) -%} case {{ whens(pairs) }} else {{ otherwise }} end {%- endmacro -%}
-{%- macro simple_cases(by, pairs) -%}
-{%- set parts = [] -%}
-{%- for one, result in pairs -%} {%- do parts.append('when ' ~ one ~ ' then ' ~ result) -%} {%- endfor -%}
-case {{ by }} {{ parts | in_lines(8, ' ') }} end
-{%- endmacro -%}
-{%- macro first_of_cases(cases) -%}
-coalesce(
-      {{ cases | join(',\n      ') }})
-{%- endmacro -%}
+{%- macro simple_cases(by, pairs) -%} case {{ by }} {{ pairs | each('when_then') | in_lines(8, ' ') }} end {%- endmacro -%}
+{%- macro first_of_cases(cases) -%} {{ called_in_lines('coalesce', cases) }} {%- endmacro -%}
 
 {%- macro by_verdict(pairs, otherwise) -%}
 case{% for verdicts, value in pairs %} when verdict {{ one_of(verdicts) }} then {{ value }}{% endfor %} else {{ otherwise }} end
@@ -56,13 +46,9 @@ case{% for verdicts, value in pairs %} when verdict {{ one_of(verdicts) }} then 
 
 {#- Values ------------------------------------------------------------------------------------------------------------------------ -#}
 
-{%- macro if_not_empty(expression) -%} nullif({{ expression }}, '') {%- endmacro -%}
-
 {%- macro if_not(expression, unknown) -%} nullif({{ expression }}, {{ text(unknown) }}) {%- endmacro -%}
 
 {%- macro if_none_of(expression, unknown, result) -%} if({{ expression }} {{ one_of(unknown) }}, null, {{ result }}) {%- endmacro -%}
-
-{%- macro in_lower_case(expression) -%} lower({{ expression }}) {%- endmacro -%}
 
 {#- A field's text, without the text that stands before it. -#}
 {%- macro text_behind(sent, before) -%} if(startswith({{ sent }}, {{ before }}), substr({{ sent }}, length({{ before }}) + 1), null) {%- endmacro -%}
@@ -74,8 +60,6 @@ case{% for verdicts, value in pairs %} when verdict {{ one_of(verdicts) }} then 
 {#- A part of a name in which another character stands for a dot. -#}
 {%- macro with_dots(part, dot) -%} replace({{ part }}, {{ text(dot) }}, '.') {%- endmacro -%}
 
-{%- macro table_names(names) -%} array_compact(array({{ names | join(', ') }})) {%- endmacro -%}
-
 {%- macro of_verdicts(verdicts, value) -%} case when kind = 'row' and verdict {{ one_of(verdicts) }} then {{ value }} end {%- endmacro -%}
 
 {%- macro statement_of_ddl(statement) -%} case when kind = 'ddl' then {{ statement }} end {%- endmacro -%}
@@ -86,11 +70,9 @@ case{% for verdicts, value in pairs %} when verdict {{ one_of(verdicts) }} then 
 {#- A number without its lowest bits. -#}
 {%- macro shifted(sent, bits) -%} cast(shiftright(try_cast({{ sent }} as bigint), {{ bits }}) as string) {%- endmacro -%}
 
-{#- Local time in a zone, as an instant; null without a zone, and for a time that the zone's clocks skipped. -#}
+{#- Local time in a zone, as an instant; null for a time that the zone's clocks skipped. -#}
 {%- macro local_time(sent, zone) -%}
-{%- if not zone -%} cast(null as timestamp)
-{%- else -%} if({{ sent }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?\\z'{% if zone.may_skip %} and {{ was_there(sent, zone) }}{% endif %}, {{ in_zone(sent, zone) }}, null)
-{%- endif -%}
+if({{ sent }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?\\z'{% if zone.may_skip %} and {{ was_there(sent, zone) }}{% endif %}, {{ in_zone(sent, zone) }}, null)
 {%- endmacro -%}
 
 {#- The instant of a wall clock `YYYY-MM-DD HH:MM:SS[.f]` in a zone, or null. -#}

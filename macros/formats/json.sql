@@ -48,9 +48,7 @@ struct(found.*
 
 {%- macro at_path(column, path) -%} {{ column }}{{ member(path) }} {%- endmacro -%}
 
-{%- macro struct_of(column, names) -%}
-struct({% for one in names %}{{ column }}.{{ name(one) }}{{ ', ' if not loop.last }}{% endfor %})
-{%- endmacro -%}
+{%- macro struct_of(column, names) -%} struct({{ names | each('column_of', column) | join(', ') }}) {%- endmacro -%}
 
 {%- macro key_as(fields) -%} from_json(origin.key, '{{ field_type(fields, 6) | sql_inner }}', {{ json_options() }}) {%- endmacro -%}
 
@@ -89,11 +87,10 @@ map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen'
 {#- The type of a tree of fields: several fields a line, and each object in lines of its own. -#}
 {%- macro field_type(tree, indent) -%}
 {%- if tree is string -%} {{ tree }} {%- else -%}
-{%- set parts = [] -%}
-{%- for part, branch in tree.items() -%} {%- do parts.append(name(part) ~ ' ' ~ inner_type(branch, indent + 2)) -%} {%- endfor -%}
-struct<{{ parts | in_lines(indent) }}>
+struct<{{ tree.items() | each('member_type', indent + 2) | in_lines(indent) }}>
 {%- endif -%}
 {%- endmacro -%}
+{%- macro member_type(member, indent) -%} {{ name(member[0]) }} {{ inner_type(member[1], indent) }} {%- endmacro -%}
 
 {%- macro inner_type(tree, indent) -%}
 {%- set type = field_type(tree, indent) -%}
@@ -155,11 +152,8 @@ case
 from_json(json, '{% for part in path %}struct<{{ name(part) | sql_inner }} {% endfor %}{{ type | sql_inner }}{{ '>' * (path | length) }}', {{ json_options() }}){{ member(path) }}
 {%- endmacro -%}
 
-{%- macro texts_at(path, names) -%}
-{%- set parts = [] -%}
-{%- for one in names -%} {%- do parts.append(name(one) ~ ' string') -%} {%- endfor -%}
-{{ read_at(path, 'struct<' ~ parts | in_lines(4) ~ '>') }}
-{%- endmacro -%}
+{%- macro texts_at(path, names) -%} {{ read_at(path, 'struct<' ~ names | each('text_member') | in_lines(4) ~ '>') }} {%- endmacro -%}
+{%- macro text_member(one) -%} {{ name(one) }} string {%- endmacro -%}
 
 {#- Bytes are looked for in the images as they are written. -#}
 {%- macro text_again(path) -%} {{ read_at(path, 'string') }} {%- endmacro -%}
@@ -194,7 +188,6 @@ named_struct(
 {%- endfor %})
 {%- endmacro -%}
 
-{%- macro found_part(part) -%} found.{{ part }} {%- endmacro -%}
 {%- macro if_found(part, value) -%} if(found.{{ part }} is null, null, {{ value }}) {%- endmacro -%}
 
 {#- What was found without the marks of numbers, by its type. -#}

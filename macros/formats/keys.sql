@@ -3,8 +3,6 @@
 {#- Whether a table has this name, whose first parts may be missing. -#}
 {%- macro is_table(parts) -%} slice(table_names, -{{ parts | length }}, {{ parts | length }}) = {{ array_of(parts | map('sql_text')) }} {%- endmacro -%}
 
-{%- macro no_names() -%} cast(null as array<string>) {%- endmacro -%}
-
 {%- macro first_names(others, last) -%}
 coalesce({% for names in others %}nullif({{ names }}, cast(array() as array<string>)), {% endfor %}{{ last }})
 {%- endmacro -%}
@@ -44,8 +42,6 @@ get(filter(array({{ names }}, array({{ name }})), (one, nth) -> if(nth = 0, one 
 concat({{ text(path ~ ': ') }}, array_join({{ indexes }}, ','), ' of ', coalesce(size({{ names }}), 0), ' columns')
 {%- endmacro -%}
 
-{%- macro is_row() -%} kind = 'row' {%- endmacro -%}
-
 {#- The key before an update, if it can differ from the one after it. -#}
 {%- macro key_before() -%}
 if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(before, after, key_names), null)
@@ -56,13 +52,8 @@ if(op = 'update' and arrays_overlap(key_names, columns_before), columns_of(befor
 
 {#- Meta ------------------------------------------------------------------------------------------------------------------------------------ -#}
 
-{%- macro known_entries(entries) -%}
-{%- set parts = [] -%}
-{%- for entry, value in entries.items() -%} {%- do parts.append(text(entry) ~ ', ' ~ value) -%} {%- endfor -%}
-known_entries(map({{ parts | in_lines(4) }}))
-{%- endmacro -%}
-
-{%- macro unless_same(old, new) -%} nullif({{ old }}, {{ new }}) {%- endmacro -%}
+{%- macro known_entries(entries) -%} known_entries(map({{ entries.items() | each('named_entry') | in_lines(4) }})) {%- endmacro -%}
+{%- macro named_entry(entry) -%} {{ text(entry[0]) }}, {{ entry[1] }} {%- endmacro -%}
 
 {%- macro names_without_key(kinds) -%} if(kind {{ one_of(kinds) }} and key is null, array_join(key_names, ','), null) {%- endmacro -%}
 

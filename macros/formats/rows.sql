@@ -9,8 +9,6 @@
 
 {#- Formats whose messages hold lists of rows --------------------------------------------------------------------------------------- -#}
 
-{%- macro no_list_of_rows() -%} cast(null as array<map<string,string>>) {%- endmacro -%}
-
 {%- macro holds_row(rows) -%} exists({{ rows }}, r -> size(r) > 0) {%- endmacro -%}
 
 {%- macro holds_no_row(rows) -%} not coalesce({{ holds_row(rows) }}, false) {%- endmacro -%}
@@ -104,10 +102,10 @@ coalesce({% for member in members %}found_after[{{ text(member) }}], found_befor
 {%- macro if_holds(sent, image) -%} if(size({{ sent }}) > 0, {{ image }}, null) {%- endmacro -%}
 
 {#- An image of only some columns, laid over the other one. -#}
-{%- macro laid_over(verdicts, other, image) -%} if(verdict {{ one_of(verdicts) }}, map_concat({{ other }}, {{ image }}), {{ image }}) {%- endmacro -%}
-{%- macro laid_over_sent(verdicts, other, image) -%}
-if(verdict {{ one_of(verdicts) }} and sent_before is not null, map_concat({{ other }}, {{ image }}), {{ image }})
+{%- macro laid_over(verdicts, other, image, more='') -%}
+if(verdict {{ one_of(verdicts) }}{{ more }}, map_concat({{ other }}, {{ image }}), {{ image }})
 {%- endmacro -%}
+{%- macro laid_over_sent(verdicts, other, image) -%} {{ laid_over(verdicts, other, image, ' and sent_before is not null') }} {%- endmacro -%}
 {%- macro laid_over_nulls(verdicts, image) -%}
 if(verdict {{ one_of(verdicts) }} and sent_before is not null,
       map_concat(transform_values(sent_before, (c, v) -> cast(null as string)), {{ image }}), {{ image }})
@@ -132,7 +130,6 @@ if(reason is null, map_concat({% for image in images %}coalesce({{ image }}, map
 if(size(missing_columns) > 0, map_concat(map_from_arrays(missing_columns, missing_columns), coalesce(types, map())), types)
 {%- endmacro -%}
 
-{%- macro is_update() -%} op = 'update' {%- endmacro -%}
 {%- macro is_row_with(verdicts) -%} kind = 'row' and verdict {{ one_of(verdicts) }} {%- endmacro -%}
 {%- macro is_usable_with(verdicts) -%} reason is null and verdict {{ one_of(verdicts) }} {%- endmacro -%}
 {%- macro columns_of_image() -%} sort_array(map_keys(after)) {%- endmacro -%}

@@ -4,10 +4,7 @@
 {%- macro types_of_kinds(kinds) -%} if(kind {{ one_of(kinds) }}, types, null) {%- endmacro -%}
 
 {%- macro types_together(lists, maps) -%}
-if({% for list in lists %}{{ list }} is null{{ ' and ' if not loop.last }}{% endfor %}, null, map_concat(
-      {%- for map in maps %}
-      coalesce({{ map }}, map()){{ ',' if not loop.last }}
-      {%- endfor %}))
+if({{ lists | each('is_missing') | join(' and ') }}, null, {{ called_in_lines('map_concat', maps | each('or_no_map')) }})
 {%- endmacro -%}
 
 {%- macro types_of_objects(objects, type) -%} transform_values({{ objects }}, (c, t) -> {{ type }}) {%- endmacro -%}
@@ -32,9 +29,7 @@ map_from_entries(transform(filter({{ list }}, t -> {{ condition }}), t -> struct
 transform_values(from_json({{ sent }}, {{ text('map<string,struct<' ~ (members | map('name') | join(':string,')) ~ ':string>>') }}, {{ json_options() }}), (c, t) -> {{ type }})
 {%- endmacro -%}
 
-{%- macro types_in_texts(found) -%}
-map_concat({% for one in found %}coalesce({{ one }}, map()){{ ', ' if not loop.last }}{% endfor %})
-{%- endmacro -%}
+{%- macro types_in_texts(found) -%} map_concat({{ found | each('or_no_map') | join(', ') }}) {%- endmacro -%}
 
 {#- A type, and what follows it. -#}
 {%- macro type_of_array(items, type) -%} coalesce(concat({{ items }}, '[]'), {{ type }}) {%- endmacro -%}
@@ -51,10 +46,7 @@ concat({{ type }}{% for bit, word in flags %}, if(getbit(try_cast({{ number }} a
 map_from_entries(transform(filter({{ list }}, t -> {{ default }} is not null), t -> struct(coalesce({{ column }}, ''), {{ default }})))
 {%- endmacro -%}
 
-{%- macro all_unfit(lists) -%}
-flatten(array_compact(array(
-      {{ lists | join(',\n      ') }})))
-{%- endmacro -%}
+{%- macro all_unfit(lists) -%} flatten(array_compact({{ called_in_lines('array', lists) }})) {%- endmacro -%}
 
 
 {#- The types of the columns of each table, as the rows have them that a run has landed since a day: each once, or as often as rows have them, where these are few. Spark tells entries apart, but not maps. -#}
@@ -100,7 +92,6 @@ transform_values(
 
 {#- What a source declares goes before the message's types. -#}
 {%- macro or_no_map(map) -%} coalesce({{ map }}, map()) {%- endmacro -%}
-{%- macro empty_map() -%} map() {%- endmacro -%}
 {%- macro map_of_texts(texts) -%}
 map({% for one, other in texts.items() %}{{ text(one) }}, {{ text(other) }}{{ ', ' if not loop.last }}{% endfor %})
 {%- endmacro -%}
@@ -121,7 +112,6 @@ if(image is null or size(readers) = 0, null, map_filter(map_from_arrays(map_keys
   {%- endfor %} end)), (c, v) -> v is not null))
 {%- endmacro -%}
 
-{%- macro equals(expression, value) -%} {{ expression }} = {{ text(value) }} {%- endmacro -%}
 {%- macro is_one_of_several(expression, texts) -%} {{ expression }} in ({{ texts | map('sql_text') | join(', ') }}) {%- endmacro -%}
 {%- macro has_many(readers) -%} size({{ readers }}) > 10 {%- endmacro -%}
 
@@ -176,20 +166,13 @@ coalesce(map_keys(map_filter(map_zip_with(texts, map_zip_with(readers, image, (c
 
 {%- macro begins_no_text() -%} '^(?:true|false|[{\\[]|-?[0-9][-+.0-9eE]*+\\z)' {%- endmacro -%}
 
-{%- macro is_in_doubt(is_reader, tests) -%}
-exists(map_entries(readers), reader -> {{ is_reader }}
-    and ({{ tests | join(' or ') }}))
-{%- endmacro -%}
-{%- macro images_if_in_doubt(is_reader, tests, images) -%}
-if(size(readers) > 1000, '', if({{ is_in_doubt(is_reader, tests) }},
-  concat_ws(',',
+{%- macro images_if_in_doubt(is_reader, tests, images, nothing="''", begins="concat_ws(',',") -%}
+if(size(readers) > 1000, {{ nothing }}, if(exists(map_entries(readers), reader -> {{ is_reader }}
+    and ({{ tests | join(' or ') }})),
+  {{ begins }}
     {{ images | join(',\n    ') }}), null))
 {%- endmacro -%}
-{%- macro lists_if_in_doubt(is_reader, tests, lists) -%}
-if(size(readers) > 1000, array(), if({{ is_in_doubt(is_reader, tests) }},
-  array(
-    {{ lists | join(',\n    ') }}), null))
-{%- endmacro -%}
+{%- macro lists_if_in_doubt(is_reader, tests, lists) -%} {{ images_if_in_doubt(is_reader, tests, lists, 'array()', 'array(') }} {%- endmacro -%}
 
 {%- macro row_in_doubt() -%} array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') {%- endmacro -%}
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runner.commands.arguments import Call, MessagesArguments
 from runner.commands.session import is_little, open_spark
+from runner.compile.column_types import notes_on, unknown_types
 from runner.compile.compiled import CompiledNode
 from runner.compile.library import Library
 from runner.compile.query import compile_format
-from runner.compile.unknown_types import notes_on, unknown_types
 from runner.contract import COLUMNS, RUN_COLUMNS, Landed, landed_of
 from runner.counts import counted
 from runner.errors import RunnerError, RunnerWarning, Where, did_you_mean

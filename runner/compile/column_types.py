@@ -1,20 +1,32 @@
-"""Types of columns: where a message states them, the reader of each, and SQL that finds them."""
+"""Types of columns: where a message states them, the reader of each, SQL that finds them, and types that are in no
+table of types.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from runner.compile.compiled import Columns
-from runner.compile.images import Side
+from runner.compile.header import NAME_COLUMNS
+from runner.compile.images import Side, grouped
 from runner.compile.keys import Keys
-from runner.compile.paths import ChosenList, chosen_list, image_paths
+from runner.compile.paths import MAP, ChosenList, chosen_list, image_paths
 from runner.compile.readers import Reader, Zone, reader_of_class
 from runner.compile.rows import Rows
+from runner.project.inputs import TableSettings
 from runner.render import name as quoted
-from runner.spec.words import FieldPath, Format, Types, TypeTable, TypeTables, Value
+from runner.spec.vocabulary import bare_type
+from runner.spec.words import FieldPath, Format, Types, TypeTable, Value
+
+# The number of columns that a note names; the others are counted.
+SHOWN = 5
+# The number of notes is limited, because damaged messages may name any number of types.
+MOST_NOTES = 20
+# The ending of an array's type, behind the type of its elements.
+ARRAY = re.compile(r"(?: *\[[0-9]*\])+$")
 
 
 class TypesPlace(NamedTuple):
@@ -28,27 +40,20 @@ class TypesPlace(NamedTuple):
     chosen: ChosenList | None
 
 
-@dataclass(frozen=True)
-class TypeCase:
-    """The readers of one table of types: reader -> type names. The case is for messages in which a value matches one of
-    `texts`, or, if there are none, for all others. `may_be_long` is True if the first word of a name does not decide
-    the reader.
-    """
-
-    texts: tuple[str, ...]
-    readers: Mapping[Reader, tuple[str, ...]]
-    may_be_long: bool
+OfTypes = Mapping[Reader, tuple[str, ...]]
+"""The readers of one table of types, each with the names of the types that it reads."""
 
 
 @dataclass(frozen=True)
 class TypeReaders:
     """The readers of all tables of types. `by` is the value that chooses the table, empty if there is one for all
-    messages. `names` are all types that have a reader. `may_be_long` is True if the first word of a type's name does
-    not decide how its values are read.
+    messages. `cases` are the readers of each table behind the texts that choose it; those without texts are for all
+    others. `names` are all types that have a reader. `may_be_long` is True if the first word of a type's name does not
+    decide how its values are read.
     """
 
     by: Value
-    cases: tuple[TypeCase, ...]
+    cases: tuple[tuple[Sequence[str], OfTypes], ...]
     names: tuple[str, ...]
     may_be_long: bool
 
@@ -78,40 +83,34 @@ def _form(spec: Format, types: Types, is_in_image: bool) -> str:
 
 def type_readers(spec: Format, zone: Zone | None) -> TypeReaders | None:
     """Returns the readers by a column's type; None if messages state no types, or all values are canonical as sent."""
-    if spec.types is None or not spec.types.at or not spec.types.tables:
+    tables = spec.types.tables if spec.types and spec.types.at else None
+    if not tables:
         return None
-    tables = spec.types.tables
-    found = [_type_case(texts, table, spec, zone) for texts, table in _texts_of_tables(tables)]
-    cases = tuple(case for case in found if case.readers or case.texts)
-    names = {name: reader for case in cases for reader, names in case.readers.items() for name in names}
-    may_be_long = any(case.may_be_long for case in cases)
+    found = [
+        (texts, table, _reader_of_types(table, spec, zone) if table else {})
+        for texts, table in [*tables.groups(), ([], tables.otherwise)]
+    ]
+    cases = tuple((texts, _by_reader(reader_of)) for texts, _, reader_of in found if reader_of or texts)
+    names = dict.fromkeys(name for _, readers in cases for names in readers.values() for name in names)
+    may_be_long = any(
+        reader_of.get(name) != reader_of.get(name.split()[0])
+        for _, table, reader_of in found
+        for name in (table.classes if table else ())
+    )
     return TypeReaders(tables.by if tables.cases else (), cases, tuple(names), may_be_long) if names else None
 
 
-def _texts_of_tables(tables: TypeTables) -> Iterator[tuple[tuple[str, ...], TypeTable | None]]:
-    """Returns each table of types after the texts that choose it; neighbouring cases with the same table are one."""
-    for table, cases in groupby(tables.cases.items(), key=lambda case: case[1]):
-        yield tuple(text for text, _ in cases), table
-    yield (), tables.otherwise
+def _reader_of_types(table: TypeTable, spec: Format, zone: Zone | None) -> dict[str, Reader]:
+    """Returns the reader of each type of a table that has one."""
+    found = {
+        type_name: reader_of_class(class_name, spec, zone, table.readers.get(type_name, ()))
+        for type_name, class_name in table.classes.items()
+    }
+    return {type_name: reader for type_name, reader in found.items() if reader}
 
 
-def _type_case(texts: tuple[str, ...], table: TypeTable | None, spec: Format, zone: Zone | None) -> TypeCase:
-    readers = _readers(table, spec, zone)
-    reader_of = {name: reader for reader, names in readers.items() for name in names}
-    may_be_long = any(
-        reader_of.get(name) != reader_of.get(name.split()[0]) for name in (table.classes if table else ())
-    )
-    return TypeCase(texts, readers, may_be_long)
-
-
-def _readers(table: TypeTable | None, spec: Format, zone: Zone | None) -> dict[Reader, tuple[str, ...]]:
-    readers: dict[Reader, list[str]] = {}
-    for type_name, class_name in table.classes.items() if table else ():
-        assert table
-        reader = reader_of_class(class_name, spec, zone, table.readers.get(type_name, ()))
-        if reader:
-            readers.setdefault(reader, []).append(type_name)
-    return {reader: tuple(names) for reader, names in readers.items()}
+def _by_reader(reader_of: Mapping[str, Reader]) -> OfTypes:
+    return {reader: tuple(names) for reader, names in grouped((one, name) for name, one in reader_of.items())}
 
 
 class ColumnTypes:
@@ -129,7 +128,7 @@ class ColumnTypes:
         """
         forms = {place.form for place in self.places}
         if not self.places:
-            return self._in_texts("types") if self.rows.images.texts else self.sql("no_map")
+            return self._in_texts("types") if self.rows.images.texts else self.sql("null_of", MAP)
         if forms == {"list"} and len(self.places) > 1:
             lists = [self.header.field(place.path) for place in self.places]
             sent = self.sql("types_together", lists, list(map(self._at, reversed(self.places))))
@@ -222,7 +221,71 @@ class ColumnTypes:
     def _found(self, side: Side, member: str) -> str:
         """Prints the results that a function that reads texts gives beside the values of an image."""
         found = [
-            (self.sql("has_verdict", verdicts), self.sql("member_of", quoted(column), member))
+            (self.sql("is_one_of", "verdict", verdicts), self.sql("member_of", quoted(column), member))
             for column, verdicts in side.by_text
         ]
         return self.sql("cases", found) if found else "null"
+
+
+# --- types that are in no table of types, and whose values therefore stay as sent
+
+
+def notes_on(unknown: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Returns a note for users on each of the first types and its columns, and one with the number of the other types.
+
+    >>> notes_on({"hstore": ["t.a", "t.b"]})
+    ('note: type "hstore" of columns t.a, t.b is in no table of types: their values stay as sent',)
+    >>> notes_on({"hstore": "abcdefg"})
+    ('note: type "hstore" of columns a, b, c, d, e and 2 more is in no table of types: their values stay as sent',)
+    """
+    notes = []
+    for name, columns in list(unknown.items())[:MOST_NOTES]:
+        more = f" and {len(columns) - SHOWN} more" if len(columns) > SHOWN else ""
+        shown = ", ".join(columns[:SHOWN]) + more
+        notes.append(f'note: type "{name}" of columns {shown} is in no table of types: their values stay as sent')
+    left = len(unknown) - MOST_NOTES
+    return (*notes, *([f"note: {left} more types are in no table of types"] if left > 0 else []))
+
+
+def has_tables_of_types(spec: Format) -> bool:
+    """Returns True if messages name types, and tables of types say what the types mean."""
+    return bool(spec.types and spec.types.at and spec.types.tables)
+
+
+def unknown_types(
+    spec: Format, rows: Iterable[Mapping[str, Any]], declared: Collection[TableSettings] = ()
+) -> dict[str, list[str]]:
+    """Returns the types in rows of the changelog that no table of the format has, by the name that was sent, each with
+    its columns: the names of the table and the column, with dots. Columns whose types the source declares do not count.
+    """
+    if not has_tables_of_types(spec):
+        return {}
+    columns: dict[str, set[str]] = {}
+    for row in rows:
+        table = tuple(row[name] for name in NAME_COLUMNS if row[name] is not None)
+        for column, type_name in _sent_types(row["types"], table, declared):
+            columns.setdefault(type_name, set()).add(".".join((*table, column)))
+    return {name: sorted(columns[name]) for name in sorted(columns) if not is_known(name, spec.types)}
+
+
+def _sent_types(
+    types: Mapping[str, str | None] | None, table: tuple[str, ...], declared: Collection[TableSettings]
+) -> Iterator[tuple[str, str]]:
+    """Returns column and type, for the columns of a table whose types the source does not declare."""
+    own = {column for one in declared if table[-len(one.name) :] == one.name for column in one.columns}
+    for column, type_name in (types or {}).items():
+        if type_name is not None and column not in own:
+            yield column, type_name
+
+
+def is_known(type_name: str, types: Types | None) -> bool:
+    """Returns True if a table has a type, or the type of an array's elements.
+
+    >>> from runner.spec.words import Switch, TypeTable
+    >>> table = TypeTable("t", {"time": "time", "bit varying": "bit"})
+    >>> types = Types((), None, (), Switch((), {}, table, table))
+    >>> [is_known(name, types) for name in ("TIME(6)", "bit varying(5)[]", "time with a twist", "bit")]
+    [True, True, False, False]
+    """
+    bare = bare_type(ARRAY.sub("", type_name))
+    return any(bare in table.classes for table in (types.all_tables() if types else ()))

@@ -251,9 +251,9 @@ class Documents:
 
     def _field(self, path: tuple[str, ...], kind: str) -> str:
         """Prints a field without the marks that reading put on it."""
-        value = self.sql("found_part", quoted("_".join(path)))
+        value = self.sql("member_of", "found", quoted("_".join(path)))
         if kind == TEXT:
-            texts = self.sql("found_part", quoted(_texts(path[:-1])))
+            texts = self.sql("member_of", "found", quoted(_texts(path[:-1])))
             return self.sql("unmarked", self.sql("member_of", texts, quoted(path[-1])))
         if kind == MAPS:
             return self.sql("rows_unmarked", value)

@@ -5,13 +5,15 @@ of order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from runner.compile.compiled import Print
 from runner.compile.images import grouped
+from runner.compile.paths import TEXT
 from runner.compile.readers import Zone
 from runner.render import sql_text
 from runner.spec.vocabulary import TIME_COLUMNS
-from runner.spec.words import Condition, DdlSwitch, Field, Format, Line, Switch, Value, fields_of
+from runner.spec.words import Condition, Field, Format, Line, Switch, Value, fields_of
 
 # The columns that together name a table, from the outside in.
 NAME_COLUMNS = ("tenant", "db_name", "schema_name", "table_name")
@@ -37,7 +39,7 @@ class Header:
     # --- values
 
     def field(self, path: Iterable[str]) -> str:
-        return self.sql("field", tuple(path))
+        return self.sql("at_path", "m", tuple(path))
 
     def first(self, expressions: Iterable[str]) -> str:
         """Prints the first of some expressions that is not null."""
@@ -49,19 +51,19 @@ class Header:
 
     def plain(self, value: Value) -> str:
         """Prints the first place of a value that is not null."""
-        return self.first(map(self._choice, value)) if value else self.sql("no_text")
+        return self.first(map(self._choice, value)) if value else self.sql("null_of", TEXT)
 
     def given(self, value: Value) -> str:
         """Prints the first place of a value that holds a text; an empty text does not count."""
-        return self.first(map(self._given, value)) if value else self.sql("no_text")
+        return self.first(map(self._given, value)) if value else self.sql("null_of", TEXT)
 
-    def _given(self, choice: Field | Switch) -> str:
-        return self.plain((choice,)) if isinstance(choice, Switch) else self.sql("if_not_empty", self._text(choice))
+    def _given(self, choice: Field | Switch[Value]) -> str:
+        return self.plain((choice,)) if isinstance(choice, Switch) else self.sql("if_not", self._text(choice), "")
 
-    def _choice(self, choice: Field | Switch) -> str:
+    def _choice(self, choice: Field | Switch[Value]) -> str:
         if isinstance(choice, Switch):
             return self._switch(choice, self.given)
-        return self.sql("if_not_empty", self._text(choice)) if choice.pattern else self._text(choice)
+        return self.sql("if_not", self._text(choice), "") if choice.pattern else self._text(choice)
 
     def _text(self, field: Field) -> str:
         """Prints the text in a field, or the part of the text that the field's pattern takes."""
@@ -79,9 +81,9 @@ class Header:
             self.sql("if_not", sent, unknown[0]) if len(unknown) == 1 else self.sql("if_none_of", sent, unknown, sent)
         )
 
-    def _switch(self, switch: Switch, printed: Callable[[Value], str]) -> str:
+    def _switch(self, switch: Switch[Value], printed: Callable[[Value], str]) -> str:
         """Prints a value chosen by the text of another, in any case of letters."""
-        by = self.sql("in_lower_case", self.plain(switch.by))
+        by = self.sql("called", "lower", [self.plain(switch.by)])
         cases = [(self.fits(by, texts), printed(value)) for texts, value in switch.groups()]
         if switch.missing and switch.missing != switch.otherwise:
             cases.append((self.sql("is_missing", by), printed(switch.missing)))
@@ -109,12 +111,13 @@ class Header:
 
     def table_names(self) -> str:
         """Prints the names of the table that a message is about, from the outside in."""
-        return self.sql("table_names", [self.given(self.spec.columns.get(name, ())) for name in NAME_COLUMNS])
+        names = [self.given(self.spec.columns.get(name, ())) for name in NAME_COLUMNS]
+        return self.sql("called", "array_compact", [self.sql("array_of", names)])
 
     def pair_id(self) -> str:
         """Prints the text that two halves of an update share."""
         halves = list(dict.fromkeys(line.verdict for line in self.lines if line.kind == "row" and line.half))
-        return self.sql("of_verdicts", halves, self.column("pair_id")) if halves else self.sql("no_text")
+        return self.sql("of_verdicts", halves, self.column("pair_id")) if halves else self.sql("null_of", TEXT)
 
     # --- times and order numbers
 
@@ -136,9 +139,9 @@ class Header:
 
     def time(self, value: Value) -> str:
         """Prints an instant up to the year 9999; null if no field holds one."""
-        return self.first(map(self._time, value)) if value else self.sql("no_time")
+        return self.first(map(self._time, value)) if value else self.sql("null_of", "timestamp")
 
-    def _time(self, choice: Field | Switch) -> str:
+    def _time(self, choice: Field | Switch[Value]) -> str:
         if isinstance(choice, Switch):
             return self._switch(choice, self.time)
         sent = self.field(choice.path)
@@ -148,7 +151,7 @@ class Header:
 
     def _instant(self, reader: str, sent: str) -> str:
         if reader == "local":
-            return self.sql("called", self.zone.function, [sent]) if self.zone else self.sql("no_time")
+            return self.sql("called", self.zone.function, [sent]) if self.zone else self.sql("null_of", "timestamp")
         return self.sql("called", INSTANTS.get(reader, "instant_of_milliseconds"), [sent])
 
     def position(self) -> str:
@@ -162,14 +165,14 @@ class Header:
         return self.sql("unless_loaded", position) if self.spec.loads == "unnumbered" else position
 
     def _order_text(self, value: Value, index: int) -> str:
-        return self.first(self._order(choice, index) for choice in value) if value else self.sql("no_text")
+        return self.first(self._order(choice, index) for choice in value) if value else self.sql("null_of", TEXT)
 
-    def _order(self, choice: Field | Switch, index: int) -> str:
+    def _order(self, choice: Field | Switch[Value], index: int) -> str:
         if isinstance(choice, Switch):
-            return self._switch(choice, lambda value: self._order_text(value, index))
+            return self._switch(choice, partial(self._order_text, index=index))
         sent, reader = self._choice(choice), choice.reader
         if index >= choice.count or (reader == "local" and not self.zone):
-            return self.sql("no_text")
+            return self.sql("null_of", TEXT)
         if reader == "last_numbers":
             return self.sql("last_number_in", sent, choice.count, index)
         if choice.count > 1:
@@ -224,7 +227,7 @@ class Header:
             "called", "op_of_statement", [self.plain(value) if is_plain else self.column("statement")]
         )
         cases = [
-            (self.sql("has_verdict", [verdict]), self._ddl_op(ddl, by_statement))
+            (self.sql("is_one_of", "verdict", [verdict]), self._ddl_op(ddl, by_statement))
             for verdict, ddl in {line.verdict: line.ddl for line in self.lines if line.ddl}.items()
         ]
         if any(line.op is None and not line.ddl for line in self.lines):
@@ -232,8 +235,8 @@ class Header:
         usable = (self.sql("is_missing", "reason"), self.sql("second_word", "verdict"))
         return self.sql("cases", [*cases, usable])
 
-    def _ddl_op(self, ddl: DdlSwitch, by_statement: str) -> str:
-        by = self.sql("in_lower_case", self.plain(ddl.by))
+    def _ddl_op(self, ddl: Switch[str | None], by_statement: str) -> str:
+        by = self.sql("called", "lower", [self.plain(ddl.by)])
         cases = [(self.fits(by, texts), sql_text(op) if op else by_statement) for texts, op in ddl.groups()]
         return self.sql("choice", cases, sql_text(ddl.otherwise) if ddl.otherwise else by_statement)
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from runner.compile.avro import row_images
-from runner.compile.paths import image_paths, texts_of
+from runner.compile.paths import image_paths, row_images, texts_of
 from runner.spec.vocabulary import KEY_ROW
 from runner.spec.words import FieldPath, Format, Image, Line
 
@@ -38,10 +37,10 @@ class TextImage:
 
 @dataclass(frozen=True)
 class NamedImage:
-    """An image at `path` of a message in JSON that becomes the map `column`. `form` is `lists` (of values, in step with
-    the list at `names`), `objects` (a list; `name` and `value` are their members), `members` (an object of objects with
+    """An image at `path` of a message that becomes the map `column`. `form` is `lists` (of values, in step with the
+    list at `names`), `objects` (a list; `name` and `value` are their members), `members` (an object of objects with
     `value`), `prefixed` (the members whose names begin with `prefix`) or `others` (the other members, or if there is no
-    prefix, all).
+    prefix, all). In Avro it is `lists` or `others`.
     """
 
     path: FieldPath
@@ -49,17 +48,6 @@ class NamedImage:
     form: str
     image: Image
     prefix: str | None
-
-
-@dataclass(frozen=True)
-class SentImage:
-    """An image at `path` of a record in Avro, and `column`, its map in compiled SQL. `names` is the path of the names
-    of its columns, None if the image itself is a map.
-    """
-
-    path: FieldPath
-    column: str
-    names: FieldPath | None
 
 
 @dataclass(frozen=True)
@@ -71,17 +59,6 @@ class RowImage:
     paths: tuple[FieldPath, ...]
     columns: tuple[str, ...]
     text_column: str | None
-
-
-@dataclass(frozen=True)
-class RowChange:
-    """A row change with its `verdict`. `own` is the image that makes a message this change. `before` is the image
-    before an update that has both.
-    """
-
-    verdict: str
-    own: RowImage
-    before: RowImage | None
 
 
 @dataclass(frozen=True)
@@ -115,25 +92,24 @@ class Side:
 
 @dataclass(frozen=True)
 class Images:
-    """The images of a format. `changes` has one entry for each verdict of a row change, `updates` those of them that
-    have two images. `in_json` maps a verdict to the paths of each of its images that is JSON of the message; `named`
-    are those of them that become maps. Functions read `texts`, `sent` and `listed`: of `sent`, `positional` are lists
-    of values without names; `listed` are lists of rows in Avro, whose values `may_be_ambiguous` if they may be wall
-    clocks with a zone. An image that `may_lack_columns` says which; `name_columns` is True if a message names columns
-    that it did not send. `patches` are the verdicts whose image after the change is a patch, `removed` maps a verdict
-    to its patch, if that is a text. `others` are the images that inserted and deleted rows do not have, each with the
-    verdicts that may have it.
+    """The images of a format. `own` maps each verdict of a row change to the image that makes a message this change,
+    `before_updates` those of changes with two images to the image before. `in_json` maps a verdict to the paths of each
+    of its images that is JSON of the message; `named` are those of them that become maps. Functions read `texts`,
+    `sent` and `listed`: `sent` are images in records, of which `positional` are lists of values without names; `listed`
+    are lists of rows in Avro, whose values `may_be_ambiguous` if they may be wall clocks with a zone. An image that
+    `may_lack_columns` says which; `name_columns` is True if a message names columns that it did not send. `patches` are
+    the verdicts whose image after the change is a patch, `removed` maps a verdict to its patch, if that is a text.
+    `others` are the images that inserted and deleted rows do not have, each with the verdicts that may have it.
     """
 
     in_lists: bool
-    changes: tuple[RowChange, ...]
-    updates: tuple[RowChange, ...]
-    update_verdicts: tuple[str, ...]
+    own: Mapping[str, RowImage]
+    before_updates: Mapping[str, RowImage]
     in_json: Mapping[str, tuple[tuple[FieldPath, ...], ...]]
     named: tuple[NamedImage, ...]
     texts: tuple[TextImage, ...]
-    sent: tuple[SentImage, ...]
-    positional: tuple[SentImage, ...]
+    sent: tuple[NamedImage, ...]
+    positional: tuple[NamedImage, ...]
     listed: tuple[FieldPath, ...]
     may_lack_columns: bool
     name_columns: bool
@@ -157,12 +133,12 @@ class Images:
     @property
     def own_paths(self) -> list[tuple[tuple[FieldPath, ...], list[str]]]:
         """The paths of the own images, each with the verdicts that have them there."""
-        return grouped((change.own.paths, change.verdict) for change in self.changes)
+        return grouped((image.paths, verdict) for verdict, image in self.own.items())
 
     @property
     def first_paths(self) -> list[tuple[FieldPath, list[str]]]:
         """The first path of the own images, with the verdicts that have it."""
-        return grouped((change.own.paths[0], change.verdict) for change in self.changes)
+        return grouped((image.paths[0], verdict) for verdict, image in self.own.items())
 
     @property
     def json_paths(self) -> list[tuple[tuple[tuple[FieldPath, ...], ...], list[str]]]:
@@ -177,25 +153,24 @@ def make_images(spec: Format) -> Images:
     named = () if is_avro else tuple(dict.fromkeys(_named_images(spec)))
     find = partial(row_image, is_avro=is_avro, in_lists=bool(spec.each), named=named)
     before, after = (_side(name, lines, find) for name in ("before", "after"))
-    changes = tuple(_change(line, own, find) for line in lines.values() if (own := line.own))
-    updates = tuple(change for change in changes if change.before)
+    own = {verdict: find(image) for verdict, line in lines.items() if (image := line.own)}
+    before_updates = {verdict: find(line.before) for verdict, line in lines.items() if line.before and line.after}
     sent = tuple(dict.fromkeys(_sent_images(spec))) if is_avro and not spec.each else ()
     patches = after.incomplete.get("patch", ())
-    may_lack_columns = is_avro and any(entry.not_sent for entry in spec.records.values())
+    may_lack_columns = is_avro and any(entry["not_sent"] for entry in spec.records.values())
     return Images(
         in_lists=bool(spec.each),
-        changes=changes,
-        updates=updates,
-        update_verdicts=tuple(change.verdict for change in updates),
-        in_json={} if is_avro else {change.verdict: found for change in changes if (found := _in_json(change))},
+        own=own,
+        before_updates=before_updates,
+        in_json={} if is_avro else _in_json(own, before_updates),
         named=named,
         texts=tuple(_text_images(lines, spec)),
         sent=sent,
-        positional=tuple(image for image in sent if image.names),
+        positional=tuple(image for image in sent if image.form == "lists"),
         listed=tuple(image_paths(spec)) if is_avro and spec.each else (),
         may_lack_columns=may_lack_columns,
         name_columns=may_lack_columns or "" in spec.not_sent,
-        may_be_ambiguous=is_avro and any({"zone", "year"} <= entry.parts.keys() for entry in spec.records.values()),
+        may_be_ambiguous=is_avro and any({"zone", "year"} <= entry["parts"].keys() for entry in spec.records.values()),
         patches=patches,
         removed={verdict: image for verdict in after.texts if verdict in patches and (image := lines[verdict].after)},
         others=tuple(_other_images(tuple(lines.values()), find)),
@@ -211,7 +186,7 @@ def row_image(image: Image, is_avro: bool, in_lists: bool = False, named: tuple[
     column = text_column(image) if image.text else None
     if is_avro and in_lists:
         return RowImage(tuple(path.child("texts") for path in image.at), (), column)
-    columns = tuple(_sent_column(path) for path in image.at) if is_avro else ()
+    columns = tuple(_map_column(path) for path in image.at) if is_avro else ()
     if named and not column:
         of_path = {one.path: one.column for one in named if (one.form == "prefixed") == bool(image.prefix)}
         columns = tuple(of_path[path] for path in image.at)
@@ -222,13 +197,13 @@ def _named_images(spec: Format) -> Iterator[NamedImage]:
     """Returns the images in JSON, if some of them are not maps. Where an image takes the members with a prefix, other
     images at the same place have the rest.
     """
-    images = [image for line in spec.op.lines() for image in (line.before, line.after) if image and not image.text]
+    images = row_images(spec)
     if not any(image.names or image.value or image.prefix for image in images):
         return
     prefixes = {path: image.prefix for image in images if image.prefix for path in image.at}
     for image in images:
         for path in image.at:
-            column = "_".join(["image", *path])
+            column = _map_column(path)
             if image.names:
                 yield NamedImage(path, column, "lists", _bare(image), None)
             elif image.name:
@@ -244,11 +219,6 @@ def _named_images(spec: Format) -> Iterator[NamedImage]:
 def _bare(image: Image) -> Image:
     """Returns how an image is written, without its place and its purpose."""
     return Image((), names=image.names, name=image.name, value=image.value)
-
-
-def _change(line: Line, own: Image, find: Callable[[Image], RowImage]) -> RowChange:
-    before = line.before if _has_both(line) else None
-    return RowChange(line.verdict, find(own), find(before) if before else None)
 
 
 def _has_both(line: Line) -> bool:
@@ -295,10 +265,19 @@ def _other_images(lines: Sequence[Line], find: Callable[[Image], RowImage]) -> l
     return grouped(found)
 
 
-def _in_json(change: RowChange) -> tuple[tuple[FieldPath, ...], ...]:
-    """Returns the paths of the change's own image and of the image before it, if the own one is JSON."""
-    images = [image for image in (change.own, change.before) if image and not image.text_column]
-    return () if change.own.text_column or KEY_ROW in change.own.paths else tuple(image.paths for image in images)
+def _in_json(
+    own: Mapping[str, RowImage], before_updates: Mapping[str, RowImage]
+) -> dict[str, tuple[tuple[FieldPath, ...], ...]]:
+    """Returns the paths of the own image of each change and of the image before it, if the own one is JSON."""
+    images = {
+        verdict: (image, before_updates.get(verdict))
+        for verdict, image in own.items()
+        if not image.text_column and KEY_ROW not in image.paths
+    }
+    return {
+        verdict: tuple(image.paths for image in both if image and not image.text_column)
+        for verdict, both in images.items()
+    }
 
 
 def _text_images(lines: Mapping[str, Line], spec: Format) -> Iterator[TextImage]:
@@ -325,12 +304,14 @@ def text_column(image: Image) -> str:
     return "_".join([_text_function(image), *image.at[0], *ways])
 
 
-def _sent_images(spec: Format) -> Iterator[SentImage]:
+def _sent_images(spec: Format) -> Iterator[NamedImage]:
+    """Returns the images of records in Avro."""
     for image in row_images(spec):
-        yield from (SentImage(path, _sent_column(path), image.names) for path in image.at)
+        form, written = "lists" if image.names else "others", Image((), names=image.names)
+        yield from (NamedImage(path, _map_column(path), form, written, None) for path in image.at)
 
 
-def _sent_column(path: FieldPath) -> str:
+def _map_column(path: FieldPath) -> str:
     return "_".join(["image", *path])
 
 

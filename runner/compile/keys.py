@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from runner.compile.compiled import Columns
 from runner.compile.images import RowImage, row_image
-from runner.compile.readers import DeclaredTable
+from runner.compile.paths import TEXTS
 from runner.compile.rows import Cases, Rows
+from runner.project.inputs import TableSettings
 from runner.render import name as quoted
 from runner.render import sql_text
 from runner.spec.vocabulary import RECORD_KEY
@@ -19,7 +20,7 @@ class Keys:
     the objects where paths start.
     """
 
-    def __init__(self, rows: Rows, tables: Sequence[DeclaredTable], roots: Sequence[str]) -> None:
+    def __init__(self, rows: Rows, tables: Sequence[TableSettings], roots: Sequence[str]) -> None:
         self.sql, self.header, self.rows = rows.sql, rows.header, rows
         self.spec: Format = rows.spec
         self.tables, self.roots = tables, roots
@@ -51,7 +52,7 @@ class Keys:
             declared = [(self.sql("is_table", one.name), self._texts(one.key)) for one in self.tables]
             places.append(self.sql("cases", declared))
         if not places:
-            return self.sql("no_names")
+            return self.sql("null_of", TEXTS)
         return self.sql("first_names", places[:-1], places[-1]) if places[1:] else places[0]
 
     def _names(self, key: Key) -> str:
@@ -140,7 +141,7 @@ class Keys:
             )
         elif self.image:
             key = self.header.first([key, "key_image"])
-        return self.sql("cases", [(self.sql("is_row"), key)])
+        return self.sql("cases", [(self.sql("is_one_of", "kind", ["row"]), key)])
 
     def _values(self, key: Key) -> str:
         return self.sql("split_values", self.header.first_field(key.values), key.split)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,7 @@ def json_fields(spec: Format) -> list[tuple[FieldPath, str]]:
 
 def image_kinds(spec: Format) -> dict[FieldPath, str]:
     """Returns the paths of all images that are not texts, with the types that they are read as."""
-    return {path: _image_kind(path, image, spec) for image in _images(spec) for path in image.at}
+    return {path: _image_kind(path, image, spec) for image in row_images(spec) for path in image.at}
 
 
 def _image_kind(path: FieldPath, image: Image, spec: Format) -> str:
@@ -85,7 +85,7 @@ def _object_of_objects(path: FieldPath, spec: Format) -> str:
 def _column_object(path: FieldPath, spec: Format) -> Tree:
     """Returns the members that are read of each object at a path; each such object stands for a column."""
     tree: Tree = {}
-    for image in _images(spec):
+    for image in row_images(spec):
         if (image.name or image.has_members) and path in image.at:
             tree |= {member: TEXT for member in (image.name, image.value) if member}
         if image.names and image.names.parent == path:
@@ -162,22 +162,23 @@ def texts_of(line: Line, spec: Format) -> Iterator[Image]:
 def conditions(spec: Format) -> list[Condition]:
     """Returns all conditions of the spec."""
     lines = [c for line in spec.op.lines() for c in line.conditions]
-    return [*lines, *(c for dropped in spec.drop for c in dropped.conditions)]
+    return [*lines, *(c for _, conditions in spec.drop for c in conditions)]
 
 
 def image_paths(spec: Format) -> list[FieldPath]:
     """Returns the paths of all images that are not texts, each once."""
-    return list(dict.fromkeys(path for image in _images(spec) for path in image.at))
+    return list(dict.fromkeys(path for image in row_images(spec) for path in image.at))
 
 
 def object_images(spec: Format) -> dict[FieldPath, Image]:
     """Returns the images that are objects, or lists, of objects with a column's value each, by path."""
-    return {path: image for image in _images(spec) if image.value and not image.names for path in image.at}
+    return {path: image for image in row_images(spec) if image.value and not image.names for path in image.at}
 
 
-def _images(spec: Format) -> list[Image]:
-    images: Iterable[Image | None] = (image for line in spec.op.lines() for image in (line.before, line.after))
-    return [image for image in images if image and not image.text]
+def row_images(spec: Format) -> list[Image]:
+    """Returns the images of row changes that are not texts, each once."""
+    images = (image for line in spec.op.lines() for image in (line.before, line.after) if image and not image.text)
+    return list(dict.fromkeys(images))
 
 
 def _key_fields(spec: Format) -> Iterator[tuple[FieldPath, str]]:

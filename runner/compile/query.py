@@ -9,16 +9,15 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from runner.compile.avro import Records
 from runner.compile.column_types import ColumnTypes
-from runner.compile.compiled import Columns, CompiledNode, Print, Step, kept
+from runner.compile.compiled import Columns, CompiledNode, Print, Step, kept, make_promises
 from runner.compile.documents import Documents
 from runner.compile.header import NAME_COLUMNS, Header
 from runner.compile.images import make_images
 from runner.compile.keys import Keys
 from runner.compile.paths import image_paths
-from runner.compile.promises import make_promises
-from runner.compile.readers import declared_table, make_zone
-from runner.compile.records import Records
+from runner.compile.readers import make_zone
 from runner.compile.rows import Rows
 from runner.compile.values import Readers, Values
 from runner.contract import MESSAGE_COLUMNS
@@ -55,10 +54,27 @@ def compile_format(
     )
 
 
+# Kind of messages -> the kinds whose macros print some parts of what reads them.
+READ_AS = {
+    "json_files": {"scanned": "files", "is_message": "files"},
+    "console_files": {"scanned": "files", "is_message": "files"},
+    "binary_table": dict.fromkeys(("scanned", "is_message", "origin", "arrival"), "table"),
+    "kafka": dict.fromkeys(("scanned", "raw"), "table"),
+    "binary_kafka": {
+        "scanned": "table",
+        **dict.fromkeys(("raw", "own_schema", "damage"), "binary_table"),
+        **dict.fromkeys(("is_message", "origin", "arrival"), "kafka"),
+    },
+}
+
+
 def reads(macro: Print, messages: Messages) -> dict[str, str]:
     """Prints the expressions that read messages: the scanned relation, the test for messages, and each column."""
     columns = MESSAGE_COLUMNS["avro" if messages.kind.startswith("binary_") else "json"]
-    return {part: macro(f"{messages.kind}_{part}", messages).strip() for part in ("scanned", "is_message", *columns)}
+    kinds = {
+        part: READ_AS.get(messages.kind, {}).get(part, messages.kind) for part in ("scanned", "is_message", *columns)
+    }
+    return {part: macro(f"{kind}_{part}", messages).strip() for part, kind in kinds.items()}
 
 
 class Query:
@@ -73,7 +89,7 @@ class Query:
         self.zone = make_zone(zone or spec.zone)
         self.images = images = make_images(spec)
         self.header = Header(self.sql, spec, self.zone)
-        self.tables = [declared_table(table, spec, self.zone) for table in tables]
+        self.tables = tuple(tables)
         readers = Readers(self.header, self.tables)
         self.rows = rows = Rows(self.header, images, bool(spec.types and spec.types.at), bool(readers.all))
         self.reading = Records(rows, source) if rows.is_avro else Documents(rows, source, prefix)
@@ -301,7 +317,7 @@ class Query:
             if name in members:
                 entries[name] = quoted(f"meta_{name}")
             elif new:
-                entries[name] = sql("unless_same", header.given(value), header.given(new))
+                entries[name] = sql("called", "nullif", [header.given(value), header.given(new)])
             else:
                 entries[name] = header.plain(value) if len(value) == 1 else header.given(value)
         if self.keys.image:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runner.contract import CLASS_READERS
 from runner.errors import RunnerError, nearest_or_all
 from runner.project.inputs import TableSettings
-from runner.spec.vocabulary import CLASSES
-from runner.spec.words import Format, bare_type
+from runner.spec.vocabulary import CLASSES, bare_type
+from runner.spec.words import Format
 from runner.yaml_text import Yaml
 
 # Kinds of reading that need the column's type, for its labels or its scale, and those that are Python functions over
@@ -92,16 +91,6 @@ class Reader:
         return () if self.of_elements else tuple(one for one in self.attempts if one.may_be_ambiguous)
 
 
-@dataclass(frozen=True)
-class DeclaredTable:
-    """The settings of one table, with the readers of its columns: column -> reader, for columns that have one."""
-
-    name: tuple[str, ...]
-    key: tuple[str, ...]
-    columns: Mapping[str, str]
-    readers: Mapping[str, Reader]
-
-
 def make_zone(name: str | None) -> Zone | None:
     """Returns the zone of a name: an offset from UTC or the name of a region.
 
@@ -168,9 +157,9 @@ def _attempt(word: str, class_name: str, zone: Zone | None) -> Attempt | None:
     return Attempt(word, None)
 
 
-def declared_table(table: TableSettings, spec: Format, zone: Zone | None) -> DeclaredTable:
-    """Returns a table's settings with the readers of its columns; raises `types-unknown` for a type that is neither in
-    the format's tables of types nor the name of a class.
+def readers_of_columns(table: TableSettings, spec: Format, zone: Zone | None) -> dict[str, Reader]:
+    """Returns the readers of the columns of a table that a source declares, for those that have one; raises
+    `types-unknown` for a type that is neither in the format's tables of types nor the name of a class.
     """
     readers = {}
     for column, type_name in table.columns.items():
@@ -178,7 +167,7 @@ def declared_table(table: TableSettings, spec: Format, zone: Zone | None) -> Dec
         reader = reader_of_class(class_name, spec, make_zone(table.zone) or zone, words)
         if reader:
             readers[column] = reader
-    return DeclaredTable(table.name, table.key, table.columns, readers)
+    return readers
 
 
 def _class_of(column: str, type_name: str, table: TableSettings, spec: Format) -> tuple[str, tuple[str, ...]]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from runner.compile.compiled import Columns, Print
 from runner.compile.header import Header
-from runner.compile.images import Images, NamedImage, RowImage, SentImage, Side, TextImage, text_column
+from runner.compile.images import Images, NamedImage, RowImage, Side, TextImage, text_column
+from runner.compile.paths import MAP, MAPS
 from runner.render import name as quoted
 from runner.render import sql_text
 from runner.spec.words import FieldPath, Format, Image
@@ -37,10 +38,8 @@ class Rows:
     def hidden_members(self) -> Columns:
         """Prints the members of rows that are not columns, as a column of its own."""
         names = [
-            self.sql("if_true", self.header.conditions(one.conditions), sql_text(one.name))
-            if one.conditions
-            else sql_text(one.name)
-            for one in self.spec.drop
+            self.sql("if_true", self.header.conditions(conditions), sql_text(name)) if conditions else sql_text(name)
+            for name, conditions in self.spec.drop
         ]
         return {"hidden": self.sql("array_of", names)} if names else {}
 
@@ -60,15 +59,16 @@ class Rows:
         """Prints the rows of each row change, the rows before an update, and the rows in the place of images that the
         change does not have. Most row changes have their rows in the same list.
         """
-        usual = self.images.changes[0].own.paths
-        others = [(self._is([one.verdict]), one.own) for one in self.images.changes if one.own.paths != usual]
+        usual = next(iter(self.images.own.values())).paths
+        others = [(self._is([verdict]), image) for verdict, image in self.images.own.items() if image.paths != usual]
         own = self._first_list(usual)
         if others:
             own = self.sql("choice", [(test, self._first_list(image.paths)) for test, image in others], own)
         updates = [
-            (self._is([one.verdict]), self._first_list(one.before.paths)) for one in self.images.updates if one.before
+            (self._is([verdict]), self._first_list(image.paths))
+            for verdict, image in self.images.before_updates.items()
         ]
-        out = {"rows": own, "rows_before": self.sql("cases", updates) if updates else self.sql("no_list_of_rows")}
+        out = {"rows": own, "rows_before": self.sql("cases", updates) if updates else self.sql("null_of", MAPS)}
         if self.images.others:
             places = [(self._is(verdicts), self.header.field(one.paths[0])) for one, verdicts in self.images.others]
             out["other_rows"] = self.sql("cases", places)
@@ -84,7 +84,7 @@ class Rows:
         `of_rows` to each row. No list or map of the message goes along.
         """
         before = [(sql_text(one), "row") for one in self.images.before.own]
-        before += [(sql_text(one), self.sql("nth_of", "rows_before")) for one in self.images.update_verdicts]
+        before += [(sql_text(one), self.sql("nth_of", "rows_before")) for one in self.images.before_updates]
         after = [(self._is(own), "row")] if (own := self.images.after.own) else []
         found = {"found_before": self.sql("simple_cases", "verdict", before), "found_after": self.sql("cases", after)}
         return self.sql("each_row", list(map(self.header.field, long_fields)), added, {**found, **of_rows})
@@ -126,16 +126,16 @@ class Rows:
                 return self.sql("map_of_prefixed", sent, image.prefix)
         return self.sql("map_of_others", sent, image.prefix) if image.prefix else sent
 
-    def _sent_map(self, image: SentImage) -> str:
+    def _sent_map(self, image: NamedImage) -> str:
         """Prints an image of a record as a map; null for an image that has more or fewer values than columns."""
         sent = self.sent(image)
-        if not image.names:
-            return self.sql("texts_in", sent)
+        if not image.image.names:
+            return self.sql("member_of", sent, "texts")
         form = "map_of_some_values" if self.images.may_lack_columns else "map_of_values"
-        return self.sql(form, self.header.field(image.names), sent)
+        return self.sql(form, self.header.field(image.image.names), sent)
 
-    def sent(self, image: SentImage) -> str:
-        return self.sql("sent_image", image.path)
+    def sent(self, image: NamedImage) -> str:
+        return self.sql("at_path", "sent_images", image.path)
 
     def of_message(self) -> Columns:
         """Prints the images of each row change."""
@@ -154,7 +154,7 @@ class Rows:
     def _found(self, side: Side) -> str:
         """Prints the image on one side, for the verdicts that have an image there."""
         images = [(self._is(verdicts), self._first_image(image)) for image, verdicts in side.by_image]
-        return self.sql("cases", images) if images else self.sql("no_map")
+        return self.sql("cases", images) if images else self.sql("null_of", MAP)
 
     def _first_image(self, image: RowImage) -> str:
         """Prints the first of several images that holds a column; if none does, the last."""
@@ -181,10 +181,9 @@ class Rows:
             if len(paths) > 1
         ]
         out.append((self.sql("holds_no_row", "rows"), self._without_rows()))
-        for change in images.updates:
-            assert change.before
-            test = self.sql("is_misfit", ".".join(change.before.paths[0]))
-            out.append((self.sql("all_of", [self._is([change.verdict]), test]), NOT_AN_OBJECT))
+        for verdict, image in images.before_updates.items():
+            test = self.sql("is_misfit", ".".join(image.paths[0]))
+            out.append((self.sql("all_of", [self._is([verdict]), test]), NOT_AN_OBJECT))
         before = self.header.first(["rows_before", *(["other_rows"] if images.others else [])])
         return [*out, (self.sql("is_longer", before, "rows"), sql_text("uneven-rows"))]
 
@@ -199,11 +198,10 @@ class Rows:
             test = self.sql("any_of", list(map(self._is_not_image, found)))
             test = self.sql("in_brackets", test) if len(found) > 1 or len(found[0]) > 1 else test
             out.append((self._of_verdicts(verdicts, test), NOT_AN_OBJECT))
-        for change in images.changes:
-            if change.own.text_column:
-                reason = self.sql("member_of", quoted(change.own.text_column), "reason")
-                test = self.sql("all_of", [self._is([change.verdict]), self.sql("is_there", reason)])
-                out.append((test, reason))
+        for verdict, own in images.own.items():
+            if own.text_column:
+                reason = self.sql("member_of", quoted(own.text_column), "reason")
+                out.append((self.sql("all_of", [self._is([verdict]), self.sql("is_there", reason)]), reason))
         no_row = self.sql("is_not_true", self._is_row())
         if not images.patches:
             return [*out, (no_row, self._without_rows())]
@@ -216,11 +214,11 @@ class Rows:
         return self.sql("without_rows", self.header.given(statement)) if statement else NO_IMAGE
 
     def _is(self, verdicts: Iterable[str]) -> str:
-        return self.sql("has_verdict", list(verdicts))
+        return self.sql("is_one_of", "verdict", list(verdicts))
 
     def _of_verdicts(self, verdicts: Sequence[str], test: str, in_brackets: bool = False) -> str:
         """Prints a test for row changes with these verdicts alone; the test as it is if there are no others."""
-        if len(verdicts) == len(self.images.changes):
+        if len(verdicts) == len(self.images.own):
             return test
         return self.sql("all_of", [self._is(verdicts), self.sql("in_brackets", test) if in_brackets else test])
 
@@ -352,7 +350,7 @@ class Rows:
             differing = self.sql("called", "changed_among", ["columns_after", "before", "after"])
         else:
             differing = self.sql("called", "changed_columns", ["before", "after", self.named_columns])
-        pairs = [(self.sql("is_update"), differing)]
+        pairs = [(self.sql("is_one_of", "op", ["update"]), differing)]
         if images.patches:
             columns = self.sql("columns_of_patch" if images.removed else "columns_of_image")
             pairs.insert(0, (self.sql("is_row_with", images.patches), columns))

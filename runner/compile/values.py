@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from runner.compile.column_types import TypeCase, TypeReaders, type_readers
+from runner.compile.avro import Records
+from runner.compile.column_types import OfTypes, TypeReaders, type_readers
 from runner.compile.compiled import Columns, Step, kept
 from runner.compile.documents import Documents
 from runner.compile.header import Header
-from runner.compile.readers import EXPONENTS, PYTHON_READERS, Attempt, DeclaredTable, Reader
-from runner.compile.records import Records
+from runner.compile.readers import EXPONENTS, PYTHON_READERS, Attempt, Reader, readers_of_columns
 from runner.compile.rows import SIDES, Rows
+from runner.project.inputs import TableSettings
 from runner.render import name as quoted
 from runner.render import sql_text
 
@@ -22,11 +23,12 @@ READERS = ("map<string,string>", "the columns whose text may not be canonical, e
 class Readers:
     """The readers of a source's values, by the types that messages name, and by those declared for tables."""
 
-    def __init__(self, header: Header, tables: Iterable[DeclaredTable]) -> None:
+    def __init__(self, header: Header, tables: Iterable[TableSettings]) -> None:
         self.by_type: TypeReaders | None = type_readers(header.spec, header.zone)
-        self.typed = [table for table in tables if table.columns]
-        of_types = [reader for case in self.by_type.cases for reader in case.readers] if self.by_type else []
-        of_tables = [reader for table in self.typed for reader in table.readers.values()]
+        # The tables for which the source declares columns, each with the readers of these.
+        self.typed = [(one, readers_of_columns(one, header.spec, header.zone)) for one in tables if one.columns]
+        of_types = [reader for _, readers in self.by_type.cases for reader in readers] if self.by_type else []
+        of_tables = [reader for _, readers in self.typed for reader in readers.values()]
         self.all: tuple[Reader, ...] = tuple(dict.fromkeys([*of_types, *of_tables]))
 
     @cached_property
@@ -88,24 +90,24 @@ class Values:
         if not self.readers.typed:
             return {"readers": self._by_types()}
         declared = [
-            (self.sql("is_table", table.name), self.sql("map_of_texts", self._words(table)))
-            for table in self.readers.typed
-            if table.readers
+            (self.sql("is_table", table.name), self.sql("map_of_texts", self._words(table, readers)))
+            for table, readers in self.readers.typed
+            if readers
         ]
-        maps = [self.sql("or_no_map", self.sql("cases", declared)) if declared else self.sql("empty_map")]
+        maps = [self.sql("or_no_map", self.sql("cases", declared)) if declared else self.sql("called", "map", ())]
         if self.readers.by_type:
             tables = [
                 (self.sql("is_table", table.name), self.sql("is_one_of_several", "c", list(table.columns)))
-                for table in self.readers.typed
+                for table, _ in self.readers.typed
             ]
             others = self.sql("readers_but", self._by_types(), self.sql("cases", tables))
             maps.insert(0, self.sql("or_no_map", others))
         return {"readers": self.sql("called", "map_concat", maps)}
 
-    def _words(self, table: DeclaredTable) -> Mapping[str, str]:
+    def _words(self, table: TableSettings, readers: Mapping[str, Reader]) -> dict[str, str]:
         return {
             column: f"{reader.word} {table.columns[column]}" if reader.needs_type else reader.word
-            for column, reader in table.readers.items()
+            for column, reader in readers.items()
         }
 
     def _by_types(self) -> str:
@@ -227,20 +229,20 @@ class Values:
 
     def _reader_of(self, by_type: TypeReaders) -> str:
         if not by_type.by:
-            return self._reader_in(by_type.cases[0])
-        kind = self.sql("in_lower_case", "kind")
-        cases = [(self.header.fits(kind, one.texts), self._reader_in(one)) for one in by_type.cases if one.texts]
-        otherwise = [self._reader_in(one) for one in by_type.cases if not one.texts]
+            return self._reader_in(by_type.cases[0][1])
+        kind = self.sql("called", "lower", ["kind"])
+        cases = [(self.header.fits(kind, texts), self._reader_in(one)) for texts, one in by_type.cases if texts]
+        otherwise = [self._reader_in(one) for texts, one in by_type.cases if not texts]
         return self.sql("choice", cases, otherwise[0]) if otherwise else self.sql("cases", cases)
 
-    def _reader_in(self, case: TypeCase) -> str:
+    def _reader_in(self, readers: OfTypes) -> str:
         """Prints the word of the reader of a type `t`."""
         words = [
             (
                 self.sql("is_type_among", names),
                 self.sql("word_with_type", reader.word) if reader.needs_type else sql_text(reader.word),
             )
-            for reader, names in case.readers.items()
+            for reader, names in readers.items()
         ]
         return self.sql("cases", words) if words else "null"
 
@@ -274,7 +276,7 @@ class Values:
         return (
             self.sql("begins_with", word, f"{reader.word} ")
             if reader.needs_type
-            else self.sql("equals", word, reader.word)
+            else self.sql("is_one_of", word, [reader.word])
         )
 
     def _read(self, reader: Reader) -> str:

@@ -24,8 +24,6 @@ from runner.functions.mongo_values import (
     value_of_word,
 )
 
-Members = Mapping[str, Value]
-
 
 def extended_document(text: str | None) -> ShellDocument:
     """Returns the members of a document at its top level; of equal names the last counts.
@@ -56,15 +54,23 @@ class ExtendedReader(Reader):
             return super().value(depth)
         members = self.members(depth)
         text = "{" + ",".join(f"{quote(name)}:{v.json}" for name, v in members.items()) + "}"
-        for names, (kind, make) in EXTENDED.items():
-            if members.keys() == names:
-                return make(members) or Value(kind, text, text, fits=False)
-        return Value("object", text, text)
+        kind, value = _value_of(members)
+        return value or Value(kind, text, text, fits=kind == "object")
 
 
-def _only(make: Callable[[Value], Value | None]) -> Callable[[Members], Value | None]:
-    """Returns a function that makes a value from the only member of an object."""
-    return lambda members: make(*members.values())
+def _value_of(members: Mapping[str, Value]) -> tuple[str, Value | None]:
+    """Returns the type of the value that an object stands for, and the value, None if the object is none of the type.
+    Most objects are only objects.
+    """
+    if members.keys() == {"$binary", "$type"}:
+        return "binData", _bytes(members["$type"].text, members["$binary"].text)
+    if members.keys() == {"$regex", "$options"}:
+        return "regex", _regex(members["$regex"].text, members["$options"].text)
+    name = next(iter(members)) if len(members) == 1 else ""
+    if name in WORDS:
+        return name, value_of_word(WORDS[name])
+    kind, make = EXTENDED.get(name, ("object", None))
+    return kind, make(members[name]) if make else None
 
 
 def _double(given: Value) -> Value | None:
@@ -79,10 +85,6 @@ def _double(given: Value) -> Value | None:
 def _binary(given: Value) -> Value | None:
     inner = _inner(given)
     return _bytes(inner.get("subType"), inner.get("base64"))
-
-
-def _old_binary(members: Members) -> Value | None:
-    return _bytes(members["$type"].text, members["$binary"].text)
 
 
 def _bytes(subtype: object, text: object) -> Value | None:
@@ -107,10 +109,6 @@ def _pattern(given: Value) -> Value | None:
     return _regex(inner.get("pattern"), inner.get("options"))
 
 
-def _old_pattern(members: Members) -> Value | None:
-    return _regex(members["$regex"].text, members["$options"].text)
-
-
 def _regex(pattern: object, options: object) -> Value | None:
     if not isinstance(pattern, str) or not isinstance(options, str):
         return None
@@ -123,25 +121,18 @@ def _inner(given: Value) -> Mapping[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def _word(word: str) -> Callable[[Members], Value]:
-    return lambda members: value_of_word(word)
-
-
-# The names of an object that stands for a value -> the type of that value, and the function that makes it.
-EXTENDED: dict[frozenset[str], tuple[str, Callable[[Members], Value | None]]] = {
-    frozenset(["$oid"]): ("objectId", _only(object_id)),
-    frozenset(["$numberLong"]): ("long", _only(CONSTRUCTORS["NumberLong"])),
-    frozenset(["$numberInt"]): ("int", _only(CONSTRUCTORS["NumberInt"])),
-    frozenset(["$numberDouble"]): ("double", _only(_double)),
-    frozenset(["$numberDecimal"]): ("decimal", _only(decimal)),
-    frozenset(["$date"]): ("date", _only(date)),
-    frozenset(["$binary"]): ("binData", _only(_binary)),
-    frozenset(["$binary", "$type"]): ("binData", _old_binary),
-    frozenset(["$uuid"]): ("binData", _only(uuid)),
-    frozenset(["$timestamp"]): ("timestamp", _only(_timestamp)),
-    frozenset(["$regularExpression"]): ("regex", _only(_pattern)),
-    frozenset(["$regex", "$options"]): ("regex", _old_pattern),
-    frozenset(["$undefined"]): ("undefined", _word("undefined")),
-    frozenset(["$minKey"]): ("minKey", _word("MinKey")),
-    frozenset(["$maxKey"]): ("maxKey", _word("MaxKey")),
+# The only name of an object that stands for a value -> the type of that value, and the function that makes it.
+EXTENDED: Mapping[str, tuple[str, Callable[[Value], Value | None]]] = {
+    "$oid": ("objectId", object_id),
+    "$numberLong": ("long", CONSTRUCTORS["NumberLong"]),
+    "$numberInt": ("int", CONSTRUCTORS["NumberInt"]),
+    "$numberDouble": ("double", _double),
+    "$numberDecimal": ("decimal", decimal),
+    "$date": ("date", date),
+    "$binary": ("binData", _binary),
+    "$uuid": ("binData", uuid),
+    "$timestamp": ("timestamp", _timestamp),
+    "$regularExpression": ("regex", _pattern),
 }
+# The same for values that are a word in the language of the shell.
+WORDS = {"$undefined": "undefined", "$minKey": "MinKey", "$maxKey": "MaxKey"}

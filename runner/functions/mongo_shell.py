@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from runner.functions.mongo_values import (
     ARGUMENTS,
@@ -21,8 +21,6 @@ from runner.functions.mongo_values import (
     quote,
     value_of_word,
 )
-
-Member = TypeVar("Member")
 
 MAX_DEPTH = 150
 NOT_A_DOCUMENT, UNKNOWN_PATCH = "row-not-an-object", "unknown-patch"
@@ -156,14 +154,13 @@ class Reader:
 
     # --- documents
 
-    def names(self, depth: int, read: Callable[[], Member]) -> dict[str, Member]:
-        """Returns a value for each member of an object, by name; `read` reads the value after the colon."""
+    def names(self, depth: int) -> Iterator[str]:
+        """Returns the names of an object's members. After each, the caller must read the value that follows."""
         if depth > MAX_DEPTH:
             raise NotADocument
         self.need("{")
-        out: dict[str, Member] = {}
         if self.sees("}"):
-            return out
+            return
         while True:
             name = self.quoted()
             if name is None:
@@ -172,28 +169,31 @@ class Reader:
                     raise NotADocument
                 name = word[0]
             self.need(":")
-            out.pop(name, None)
-            out[name] = read()
+            yield name
             if self.sees("}"):
-                return out
+                return
             self.need(",")
 
     def members(self, depth: int) -> dict[str, Value]:
-        return self.names(depth, lambda: self.value(depth + 1))
+        out: dict[str, Value] = {}
+        for name in self.names(depth):
+            out.pop(name, None)
+            out[name] = self.value(depth + 1)
+        return out
 
     def operators(self) -> dict[str, dict[str, Value] | None]:
         """Returns the operators of an update, each with the members of its object; None for one without an object."""
-
-        def operand() -> dict[str, Value] | None:
+        out: dict[str, dict[str, Value] | None] = {}
+        for name in self.names(0):
+            out.pop(name, None)
             start = self.position
             try:
-                return self.members(1)
+                out[name] = self.members(1)
             except NotADocument:
                 self.position = start
                 self.value(1)
-                return None
-
-        return self.names(0, operand)
+                out[name] = None
+        return out
 
     # --- values
 

@@ -21,7 +21,7 @@ from runner.functions.avro.files import content_of, count_messages, messages_of_
 from runner.functions.avro.images import Image
 from runner.functions.avro.layout import Layout, Slot, SlotTree
 from runner.functions.avro.messages import Found, message_decoder
-from runner.functions.avro.numbered import numbered_decoder
+from runner.functions.avro.registry import numbered_decoder
 from runner.functions.extended_json import extended_document
 from runner.functions.frames import FrameLayout, framed_events, json_elements
 from runner.functions.mongo_shell import ShellDocument, shell_document, shell_patch

@@ -34,7 +34,7 @@ def fits_of(specs: Mapping[str, Format], messages: Sequence[FileMessage], encodi
     has_own = any(one.schema for one in messages)
     documents = json_documents([one.raw for one in messages]) if encoding == "json" else []
     flat = [spec for spec in specs.values() if (WHOLE,) in image_paths(spec)]
-    beside = frozenset(one.name for spec in flat for one in spec.drop)
+    beside = frozenset(name for spec in flat for name, _ in spec.drop)
     for name, spec in specs.items():
         if spec.message.encoding == encoding == "json":
             frames = spec.message.frames

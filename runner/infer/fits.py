@@ -13,8 +13,8 @@ from typing import Any
 from runner.compile.paths import conditions, header_paths, image_paths
 from runner.functions.avro.files import TopicRecord
 from runner.infer.understanding import ABSENT, BESIDE, Document, Reading, parts, text_of, value_at
-from runner.spec.vocabulary import OTHERS, WHOLE
-from runner.spec.words import FieldPath, Format, Line, Value, bare_type, fields_of
+from runner.spec.vocabulary import OTHERS, WHOLE, bare_type
+from runner.spec.words import FieldPath, Format, Line, Value, fields_of
 
 # Reader -> the shape of the texts that it reads. Readers without a known shape are left out.
 SHAPES = {
@@ -262,7 +262,7 @@ def _columns_beside(
     """Returns the fields of flat rows that another format drops and this format takes for columns, and the number of
     all fields that some format drops; the number is 0 if this format takes none of them.
     """
-    dropped = {one.name for one in spec.drop}
+    dropped = {name for name, _ in spec.drop}
     names = [name for one in documents if isinstance(one, dict) for name in one if name in beside]
     unread: Counter[tuple[str, ...]] = Counter((name,) for name in names if name not in dropped)
     return unread, len(names) if unread else 0

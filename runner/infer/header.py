@@ -11,8 +11,8 @@ from typing import Any
 
 from runner.infer.fields import Fields, Parts, is_below, listed
 from runner.infer.images import ALWAYS, Images
-from runner.spec.vocabulary import RECORD_TOPIC
-from runner.spec.words import TypeTable, bare_type
+from runner.spec.vocabulary import RECORD_TOPIC, bare_type
+from runner.spec.words import TypeTable
 
 NAME = re.compile(r'["`\[]?[^\W\d][\w$# -]*["`\]]?(\.["`\[]?[^\W\d][\w$# -]*["`\]]?){0,3}')
 HINTS = {

@@ -10,8 +10,8 @@ from runner.infer.fields import Parts, listed
 from runner.infer.fits import SHAPES
 from runner.infer.header import Header, TypesFound
 from runner.infer.understanding import text_of
-from runner.spec.vocabulary import TIME_READERS
-from runner.spec.words import TypeTable, bare_type
+from runner.spec.vocabulary import TIME_READERS, bare_type
+from runner.spec.words import TypeTable
 
 # Number of digits -> the reader of a time since 1970 with so many digits, today and some decades around.
 COUNTS = {10: "epoch_s", 13: "epoch_ms", 16: "epoch_us", 19: "epoch_ns"}

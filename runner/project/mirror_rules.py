@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
 
-from runner.counts import enumeration
-from runner.errors import Problems, RunnerWarning, Where, nearest_or_all
+from runner.errors import Problems, nearest_or_all
 from runner.project.inputs import Source
-from runner.project.mirror import Mirror
-from runner.project.mirrors import MIRROR_KEYS, mirror_names, own_name
-from runner.project.nodes import Node
-from runner.project.properties import entries
-from runner.project.tables_seen import ColumnSeen, TableSeen, TablesSeen, column_type, plain_name, wider_type
-from runner.spec.values import one_of, texts
-from runner.spec.words import Types
-from runner.yaml_text import Steps, Yaml
+from runner.project.mirrors import MIRROR_KEYS
+from runner.project.tables_seen import TableSeen
+from runner.spec.values import one_of
+from runner.yaml_text import Yaml
 
 RULE_KEYS = (
     *("tables", "except", "of", "name", "into", "new_tables", "schema", "tables_like"),
@@ -39,8 +33,6 @@ WILD = re.compile(r"[*?\[]")
 # The parts of a pattern: in quotes, or up to the next dot.
 PART = re.compile(r'"([^"]+)"|([^."]+)')
 PATTERN = re.compile(r'(?:"[^"]+"|[^."]+)(?:\.(?:"[^"]+"|[^."]+)){0,3}')
-# The column of a mirror of several tables that says which table a row is in.
-TABLE_COLUMN, TABLE_SENT_AS = "_table", "meta.table"
 
 Pattern = tuple[str, ...]
 
@@ -63,14 +55,14 @@ class MirrorRule:
 
     def matches(self, table: TableSeen) -> bool:
         """Returns True if the rule is for a table."""
-        return any(_matches(one, table) for one in self.tables) and not any(_matches(one, table) for one in self.left)
+        return any(matches(one, table) for one in self.tables) and not any(matches(one, table) for one in self.left)
 
     def makes_mirror(self, table: TableSeen) -> bool:
         """Returns True if the rule makes a mirror of a table that it is for. A new table whose name the rule does not
         write out may have to wait for a person.
         """
         named = (*self.tables, *(pattern for pattern, _ in self.like))
-        is_named = any(_matches(one, table) and not WILD.search("".join(one)) for one in named)
+        is_named = any(matches(one, table) and not WILD.search("".join(one)) for one in named)
         return self.new_tables == "add" or is_named or not table.is_new
 
 
@@ -133,7 +125,7 @@ def _pattern(text: str, yaml: Yaml) -> Pattern:
     return parts
 
 
-def _matches(pattern: Pattern, table: TableSeen) -> bool:
+def matches(pattern: Pattern, table: TableSeen) -> bool:
     names = table.names[-len(pattern) :]
     return len(names) == len(pattern) and all(fnmatchcase(name, part) for name, part in zip(names, pattern))
 
@@ -163,258 +155,3 @@ def _names(yaml: Yaml) -> tuple[str, str]:
             hint = nearest_or_all(place, PLACES)
             raise yaml["name"].error("mirror-setting", f'"{{{place}}}" is no part of a table\'s name', hint)
     return name, ""
-
-
-# --- the mirrors of a project
-
-
-@dataclass(frozen=True)
-class Mirrors:
-    """The mirrors of a project, each an entry under `mirrors` as a person writes it: those that stand in files, and
-    those that `rules` stand for, whose names are `by_rule`. `warnings` are about tables that have no mirror.
-    """
-
-    entries: tuple[Yaml, ...]
-    rules: tuple[MirrorRule, ...]
-    by_rule: frozenset[str]
-    warnings: tuple[RunnerWarning, ...]
-
-    def makes(self, node: Node) -> bool:
-        """Returns True if a node is a mirror that a rule makes, or one of the tests that each mirror has."""
-        test = node.data_test
-        return (test.model if test and "mirror" in test.arguments else node.name) in self.by_rule
-
-
-def read_mirrors(
-    files: Iterable[Yaml],
-    sources: Iterable[Source],
-    seen: Callable[[Source], TablesSeen],
-    names: Mapping[str, Where],
-    problems: Problems,
-) -> Mirrors:
-    """Returns the mirrors of property files. `seen` tells the tables of a source, `names` are those of all other
-    models. Mistakes are added to `problems`.
-    """
-    files, by_name = list(files), {source.name: source for source in sources}
-    written = [entry for file in files for entry in entries(file, "mirrors", MIRROR_KEYS, problems, is_rule)]
-    rules, made, warnings = list[MirrorRule](), list[Yaml](), list[RunnerWarning]()
-    for file in files:
-        for entry in file["mirrors"].elements() if isinstance(file.value.get("mirrors"), list) else ():
-            with problems.gathered():
-                rules += [read_rule(entry, by_name)] if is_rule(entry) else []
-    taken = {name.lower(): where for name, where in names.items()}
-    taken |= {name.lower(): entry.where() for entry in written for name in mirror_names(entry)}
-    for rule in rules:
-        found = expanded(rule, seen(rule.source), taken)
-        made += found.entries
-        warnings += found.warnings
-    by_rule = frozenset(name for entry in made for name in mirror_names(entry))
-    return Mirrors((*written, *made), tuple(rules), by_rule, tuple(warnings))
-
-
-def unmirrored(mirrors: Iterable[Mirror], rules: Iterable[MirrorRule], seen: TablesSeen) -> RunnerWarning | None:
-    """Returns a warning about the tables of a source that have no mirror and that no rule leaves out; None if there are
-    none.
-    """
-    own = [table.name for mirror in mirrors for table in mirror.tables if table.source.name == seen.source]
-    of_source = [rule for rule in rules if rule.source.name == seen.source]
-    without = [
-        table.path
-        for table in seen.tables
-        if not any(table.names[-len(name) :] == name for name in own)
-        and not any(_matches(pattern, table) for rule in of_source for pattern in (*rule.tables, *rule.left))
-    ]
-    if not without:
-        return None
-    what = "1 table" if len(without) == 1 else f"{len(without)} tables"
-    named = enumeration(without)
-    hint = f"runner mirrors suggest --source {seen.source}"
-    return RunnerWarning("unmirrored", f"{what} of source {seen.source} without a mirror: {named}", hint=hint)
-
-
-# --- the mirrors of a rule
-
-
-@dataclass(frozen=True)
-class Expanded:
-    """The mirrors that a rule stands for, each an entry as a person would write it, with the places of the rule; and
-    warnings about tables that have none.
-    """
-
-    entries: tuple[Yaml, ...]
-    warnings: tuple[RunnerWarning, ...]
-
-
-def expanded(rule: MirrorRule, seen: TablesSeen, taken: dict[str, Where]) -> Expanded:
-    """Returns the mirrors of a rule. `taken` are the names of models, in lower case, each with the place where it is
-    written; the names of these mirrors are added.
-    """
-    tables = [table for table in seen.tables if rule.matches(table)]
-    entries, warnings = list[Yaml](), list[RunnerWarning]()
-    if not tables and seen.tables:
-        known = ", ".join(table.path for table in seen.tables[:5])
-        warnings.append(_warning(rule, "mirror-rule-empty", "the patterns match no table of the source", known))
-    if rule.into:
-        return _merged(rule, tables, warnings)
-    for table in tables:
-        if not rule.makes_mirror(table):
-            how = f"write it under tables to make one: {table.path}"
-            warnings.append(_warning(rule, "mirror-rule-new", f'the new table "{table.path}" has no mirror', how))
-            continue
-        settings = _settings(rule, table)
-        name = _name(rule, table, settings)
-        names = [name, f"{name}_history"] if _text(settings, "history") == "true" else [name]
-        if owners := [taken[one.lower()] for one in names if one.lower() in taken]:
-            what = f'"{table.path}" has no mirror: its name would be "{name}", which is taken at {owners[0]}'
-            hint = 'name: "{db}_{table}", or a name for this table under tables_like'
-            warnings.append(_warning(rule, "mirror-rule-name", what, hint))
-            continue
-        taken.update((one.lower(), rule.yaml.where()) for one in names)
-        entries.append(_entry(rule, table, name, settings))
-    return Expanded(tuple(entries), tuple(warnings))
-
-
-def _merged(rule: MirrorRule, tables: list[TableSeen], warnings: list[RunnerWarning]) -> Expanded:
-    """Returns the one mirror of several tables with the key of the first one, whose rows also tell their table."""
-    if not tables:
-        return Expanded((), tuple(warnings))
-    settings = _settings(rule, tables[0])
-    key = settings["key"].value if "key" in settings else list(tables[0].key)
-    merged = list[TableSeen]()
-    for table in tables:
-        if "key" in settings or {one.lower() for one in table.key} == {one.lower() for one in key}:
-            merged.append(table)
-            continue
-        keys = f"its key is ({', '.join(table.key)}), and that of {tables[0].path} is ({', '.join(key)})"
-        what = f'"{table.path}" is not in the mirror "{rule.into}": {keys}'
-        warnings.append(_warning(rule, "mirror-rule-keys", what, "write the key of all tables under key"))
-    columns: dict[str, Any] = {TABLE_COLUMN: {"type": "string", "sent_as": [TABLE_SENT_AS]}}
-    left: dict[str, None] = {}
-    for table in merged:
-        own, without = _columns(rule, table, settings)
-        left.update(dict.fromkeys(without))
-        for name, value in own.items():
-            columns[name] = _both(columns[name], value) if name in columns else value
-    whole = replace(tables[0], key=(TABLE_COLUMN, *key))
-    entry = _entry(rule, whole, rule.into, {name: one for name, one in settings.items() if name != "key"})
-    of = [{"source": rule.source.name, "table": table.path} for table in merged]
-    paths = f"{len(merged)} tables of source {rule.source.name}: {merged[0].path} to {merged[-1].path}"
-    value = {**entry.value, "description": paths, "of": of, "columns": columns, "left_out": list(left)}
-    return Expanded((Yaml(value, entry.places),), tuple(warnings))
-
-
-def _both(one: Any, other: Any) -> Any:
-    """Returns the column of a mirror that takes the values of two columns of the same name."""
-    if isinstance(one, dict) or isinstance(other, dict):
-        return one if isinstance(one, dict) else other
-    return wider_type(one, other)
-
-
-def _warning(rule: MirrorRule, code: str, message: str, hint: str = "") -> RunnerWarning:
-    return RunnerWarning(code, message, rule.yaml.where(), hint)
-
-
-Settings = Mapping[str, Yaml]
-
-
-def _settings(rule: MirrorRule, table: TableSeen) -> dict[str, Yaml]:
-    """Returns the settings of a table's mirror: those of the rule, then those of each pattern that matches the
-    table.
-    """
-    settings = {key: value for key, value in rule.yaml.items() if key in LIKE_KEYS and key != "name"}
-    for pattern, like in rule.like:
-        if _matches(pattern, table):
-            columns = [one["columns"] for one in (settings, like.value) if "columns" in one]
-            settings |= dict(like.items())
-            if len(columns) == 2:
-                settings["columns"] = _laid_over(settings["columns"], columns[0])
-    return settings
-
-
-def _laid_over(columns: Yaml, others: Yaml) -> Yaml:
-    return Yaml({**others.value, **columns.value}, columns.places, columns.steps)
-
-
-def _text(settings: Settings, key: str) -> str:
-    return settings[key].value if key in settings and isinstance(settings[key].value, str) else ""
-
-
-def _name(rule: MirrorRule, table: TableSeen, settings: Settings) -> str:
-    if "name" in settings:
-        return settings["name"].text()
-    *others, own = table.names
-    parts = dict.fromkeys(PLACES, "") | {"source": rule.source.name, "table": own}
-    # One name before the table is its database; of two, the second is its schema; of three, the first is its tenant.
-    kinds = {0: (), 1: ("db",), 2: ("db", "schema"), 3: ("tenant", "db", "schema")}[len(others)]
-    parts.update(zip(kinds, others))
-    return plain_name(PLACE.sub(lambda found: parts[found[1]], rule.name))
-
-
-def _entry(rule: MirrorRule, table: TableSeen, name: str, settings: Settings) -> Yaml:
-    """Returns a mirror of a table as a person would write it."""
-    columns, left = _columns(rule, table, settings)
-    own = {key: value.value for key, value in settings.items()}
-    key = [own_name(column, True) for column in table.key] or ([table.row_id] if table.row_id else [])
-    value: dict[str, Any] = {
-        "description": f"{table.path} of source {rule.source.name}",
-        **({"key": key} if key else {} if "without_key" in own else {"without_key": "reject"}),
-        **({"on_drift": "fail"} if rule.schema["add"] == "fail" else {}),
-        **own,
-        "name": name,
-        "of": {"source": rule.source.name, "table": table.path},
-        "columns": columns,
-        "left_out": [*texts(settings.get("left_out")), *left],
-    }
-    if "without_key" in own and "key" not in own:
-        value.pop("key", None)
-    places: dict[Steps, Where] = {(key,): one.where() for key, one in settings.items() if key in value}
-    written = settings["columns"].items() if "columns" in settings else ()
-    places |= {("columns", column): one.where() for column, one in written}
-    return Yaml(value, {(): rule.yaml.where(), **places})
-
-
-def _columns(rule: MirrorRule, table: TableSeen, settings: Settings) -> tuple[dict[str, Any], list[str]]:
-    """Returns the columns of a mirror, and those of its table that the mirror is not to have."""
-    written = settings["columns"].value if "columns" in settings else {}
-    given = {name.lower() for name in written}
-    left = {name.lower() for name in texts(settings.get("left_out"))}
-    columns: dict[str, Any] = {table.row_id: {"type": "string", "sent_as": ["meta.rowid"]}} if table.row_id else {}
-    without, seen = list[str](), set[str]()
-    for column in table.columns:
-        name, lower = own_name(column.name, with_history=True), column.name.lower()
-        if lower in left or lower in seen:
-            continue
-        seen.add(lower)
-        if lower not in given and name.lower() not in given and _is_kept_out(rule, column):
-            if rule.schema["add" if column.is_added else "drop"] in ("keep", "follow"):
-                without.append(column.name)
-            continue
-        kind = _type(rule, column, rule.source.format.types)
-        columns[name] = kind if name == column.name else {"type": kind, "sent_as": [column.name]}
-    same = {name.lower(): name for name in columns}
-    for name, value in written.items():
-        columns[same.get(name.lower(), name)] = value
-    return columns, without
-
-
-def _is_kept_out(rule: MirrorRule, column: ColumnSeen) -> bool:
-    """Returns True if a mirror is not to have a column of its table."""
-    return (column.is_added and rule.schema["add"] != "follow") or (column.is_gone and rule.schema["drop"] == "follow")
-
-
-def _type(rule: MirrorRule, column: ColumnSeen, types: Types | None) -> str:
-    """Returns the type of a column after all types that it had: a wider or a narrower one is taken if the rule follows
-    such a change.
-    """
-    told = [*column.earlier, column.type] if column.type else [None]
-    found, *later = (column_type(_as(column, one), types) for one in told)
-    for kind in later:
-        wider = wider_type(found, kind)
-        change = "narrow" if wider == found else "widen"
-        if kind != found and rule.schema[change] == "follow":
-            found = kind if change == "narrow" else wider
-    return found
-
-
-def _as(column: ColumnSeen, kind: str | None) -> ColumnSeen:
-    return column if kind == column.type else ColumnSeen(column.name, kind)

@@ -12,7 +12,8 @@ import orjson
 
 from runner.files import is_uri, mapping, read_text
 from runner.project.inputs import Source, Target
-from runner.spec.words import Types, TypeTable, bare_type
+from runner.spec.vocabulary import bare_type
+from runner.spec.words import Types, TypeTable
 
 # Class of a column's type in its database -> the types to try, the first that takes all values wins. Any takes texts.
 TYPES_OF_CLASSES = {

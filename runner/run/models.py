@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING
 
-from runner.compile.unknown_types import has_tables_of_types, notes_on, unknown_types
+from runner.compile.column_types import has_tables_of_types, notes_on, unknown_types
 from runner.csv_text import read_csv
 from runner.engine.catalog import Entry
 from runner.engine.errors import QueryFailed, SparkGone

@@ -13,7 +13,7 @@ from runner.contract import Landed
 from runner.errors import RunnerWarning
 
 if TYPE_CHECKING:
-    from runner.compile.promises import Promise
+    from runner.compile.compiled import Promise
 
 FAILED = ("error", "fail")
 # The number of reasons of dead letters that are named.

@@ -11,8 +11,8 @@ from typing import Any
 from runner.contract import MACRO_GLOBALS
 from runner.errors import Problems, RunnerError, RunnerWarning
 from runner.project.inputs import Source
+from runner.project.many_mirrors import Mirrors, read_mirrors, unmirrored
 from runner.project.mirror import Mirror
-from runner.project.mirror_rules import Mirrors, read_mirrors, unmirrored
 from runner.project.nodes import Node, Project
 from runner.project.parse import Nodes, names_of_files, parse, read_properties, read_templates
 from runner.project.project import find_project, project_folders, read_project

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from runner.errors import Problems, RunnerError, Where, did_you_mean, from_here, nearest_or_all
 from runner.files import read_text
+from runner.functions.avro.layout import RecordEntry
 from runner.functions.avro.schema import SchemaError, parse_schema
 from runner.spec.values import given, one_of, paths, read_path, texts
-from runner.spec.vocabulary import CLASSES, ENCODINGS, FRAMINGS, LENGTHS, NUMBERS, PARTS, Frames, RecordText
+from runner.spec.vocabulary import CLASSES, ENCODINGS, FRAMINGS, LENGTHS, NUMBERS, PARTS, Frames
 from runner.spec.words import FieldPath, Format, Message
 from runner.yaml_text import Yaml, whole_number
 
@@ -175,10 +176,10 @@ def _key_with(yaml: Yaml, word: str) -> Yaml:
 # --- records
 
 
-def read_records(yaml: Yaml | None) -> dict[str, RecordText]:
+def read_records(yaml: Yaml | None) -> dict[str, RecordEntry]:
     """Returns, for each name of a record or enum, how its values become text."""
     problems = Problems()
-    out: dict[str, RecordText] = {}
+    out: dict[str, RecordEntry] = {}
     for name, entry in _members(yaml):
         with problems.gathered():
             if given(entry):
@@ -187,7 +188,7 @@ def read_records(yaml: Yaml | None) -> dict[str, RecordText]:
     return out
 
 
-def _record(yaml: Yaml) -> RecordText:
+def _record(yaml: Yaml) -> RecordEntry:
     yaml.only(RECORD_KEYS)
     is_null, not_sent = texts(yaml.get("is_null")), texts(yaml.get("not_sent"))
     sources = [key for key in ("text", "bytes", "parts") if given(yaml.get(key))]
@@ -202,7 +203,7 @@ def _record(yaml: Yaml) -> RecordText:
         raise yaml.error(
             "spec-missing", '"charset" and "charsets" go together', "for instance charsets: {utf8mb4: utf_8}"
         )
-    return RecordText(
+    return RecordEntry(
         classes=_classes(yaml),
         text=_path(yaml.get("text")),
         bytes=_path(yaml.get("bytes")),

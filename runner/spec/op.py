@@ -8,7 +8,7 @@ from dataclasses import replace
 from runner.errors import Problems, RunnerError
 from runner.spec.values import given, one_of, paths, read_conditions, read_image, read_value
 from runner.spec.vocabulary import BARE_OPS, BY_STATEMENT, DDL_OPS, OPS, TEXT_COLUMNS, TIME_COLUMNS, TIME_READERS
-from runner.spec.words import DdlSwitch, FieldPath, Format, Image, Line, Op, Value
+from runner.spec.words import FieldPath, Format, Image, Line, Op, Switch, Value
 from runner.yaml_text import Yaml
 
 TOMBSTONE = Line("control", "tombstone")
@@ -65,14 +65,15 @@ def _line(yaml: Yaml) -> Line:
     return Line(kind, op, conditions, before, after, half, ddl, columns, tells=tells)
 
 
-def _op_of_line(yaml: Yaml, kind: str) -> tuple[str | None, DdlSwitch | None]:
+def _op_of_line(yaml: Yaml, kind: str) -> tuple[str | None, Switch[str | None] | None]:
     if kind == "dead_letter":
         return yaml.text(), None
     ops = (*DDL_OPS, BY_STATEMENT) if kind == "ddl" else OPS[kind]
     if kind == "ddl" and isinstance(yaml.value, dict):
         yaml.only(["by", "cases", "else"])
         cases = {text: _ddl_op(op) for text, op in yaml["cases"].mapping().items()} if yaml.get("cases") else {}
-        return None, DdlSwitch(read_value(yaml["by"]), cases, _ddl_op(yaml["else"]) if yaml.get("else") else None)
+        otherwise = _ddl_op(yaml["else"]) if yaml.get("else") else None
+        return None, Switch(read_value(yaml["by"]), cases, otherwise, otherwise)
     op = one_of(yaml, ops, "spec-op", f"{kind} op")
     return (None if op == BY_STATEMENT else op), None
 

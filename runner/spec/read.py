@@ -32,7 +32,7 @@ from runner.spec.vocabulary import (
     TIME_COLUMNS,
     VALUE_READERS,
 )
-from runner.spec.words import Dropped, FieldPath, Format, Image, Key, Types, TypeTable, TypeTables, Value
+from runner.spec.words import Condition, FieldPath, Format, Image, Key, Switch, Types, TypeTable, Value
 from runner.yaml_text import Yaml, whole_number
 
 KEYS = (
@@ -48,9 +48,12 @@ TableOf = Callable[[Yaml], TypeTable]
 
 def read_format(name: str, yaml: Yaml, type_table: TableOf) -> Format:
     """Returns the format that a resolved spec describes; raises all its mistakes at once."""
-    parts = _parts(yaml, _readers(yaml, type_table))
-    default_before, default_after = parts.pop("before"), parts.pop("after")
-    op = with_images(parts.pop("op"), default_before, default_after)
+    problems = Problems()
+    parts = _parts(yaml, type_table, problems)
+    with problems.gathered():
+        op = read_op(yaml)
+    problems.raise_if_any()
+    op = with_images(op, parts.pop("before"), parts.pop("after"))
     spec = Format(name=name, op=op, origin=yaml, **parts)
     check_images(spec, yaml)
     check_encoding(spec, yaml)
@@ -59,43 +62,24 @@ def read_format(name: str, yaml: Yaml, type_table: TableOf) -> Format:
 
 def check_parts(yaml: Yaml, type_table: TableOf) -> None:
     """Raises all mistakes in a spec that has only some parts of a format, and is there to be extended by others."""
-    _parts(yaml, {part: read for part, read in _readers(yaml, type_table).items() if part != "op"})
-
-
-def _parts(yaml: Yaml, readers: dict[str, Callable[[], Any]]) -> dict[str, Any]:
     problems = Problems()
+    _parts(yaml, type_table, problems)
+    problems.raise_if_any()
+
+
+def _parts(yaml: Yaml, type_table: TableOf, problems: Problems) -> dict[str, Any]:
+    """Returns all parts of a spec but its `op`, without those that have mistakes."""
     with problems.gathered():
         yaml.only([*KEYS, *TEXT_COLUMNS, *TIME_COLUMNS])
     parts: dict[str, Any] = {}
-    for part, read in readers.items():
+    for part, (key, read) in READERS.items():
         with problems.gathered():
-            parts[part] = read()
-    problems.raise_if_any()
+            parts[part] = read(yaml.get(key))
+    with problems.gathered():
+        parts["columns"] = read_columns(yaml)
+    with problems.gathered():
+        parts["types"] = _types(yaml.get("types"), type_table, _is_avro(yaml))
     return parts
-
-
-def _readers(yaml: Yaml, type_table: TableOf) -> dict[str, Callable[[], Any]]:
-    return {
-        "about": lambda: optional_text(yaml.get("about")) or "",
-        "docs": lambda: optional_text(yaml.get("docs")) or "",
-        "message": lambda: read_message(yaml.get("message")),
-        "records": lambda: read_records(yaml.get("records")),
-        "each": lambda: paths(yaml.get("each")),
-        "op": lambda: read_op(yaml),
-        "before": lambda: read_image(yaml.get("before")),
-        "after": lambda: read_image(yaml.get("after")),
-        "columns": lambda: read_columns(yaml),
-        "key": lambda: tuple(_key(one) for one in yaml["key"].as_list()) if given(yaml.get("key")) else (),
-        "types": lambda: _types(yaml.get("types"), type_table, _is_avro(yaml)),
-        "readers": lambda: _value_readers(yaml.get("values")),
-        "seq": lambda: _order(yaml.get("seq")),
-        "loads": lambda: one_of(yaml["loads"], LOADS, "spec-word", "loads") if given(yaml.get("loads")) else LOADS[0],
-        "meta": lambda: _meta(yaml.get("meta")),
-        "drop": lambda: tuple(_dropped(one) for one in yaml["drop"].as_list()) if given(yaml.get("drop")) else (),
-        "not_sent": lambda: read_not_sent(yaml.get("not_sent")),
-        "zone": lambda: read_zone(yaml.get("zone")),
-        "meant": lambda: read_conditions(yaml.get("for")),
-    }
 
 
 def _is_avro(yaml: Yaml) -> bool:
@@ -103,8 +87,20 @@ def _is_avro(yaml: Yaml) -> bool:
     return given(message) and isinstance(message.value, dict) and message.value.get("encoding") == "avro"
 
 
+def _text(yaml: Yaml | None) -> str:
+    return optional_text(yaml) or ""
+
+
+def _loads(yaml: Yaml | None) -> str:
+    return one_of(yaml, LOADS, "spec-word", "loads") if given(yaml) else LOADS[0]
+
+
 def _order(yaml: Yaml | None) -> tuple[Value, ...]:
     return tuple(read_value(one, ORDER_READERS) for one in yaml.list().elements()) if given(yaml) else ()
+
+
+def _keys(yaml: Yaml | None) -> tuple[Key, ...]:
+    return tuple(map(_key, yaml.as_list())) if given(yaml) else ()
 
 
 def _key(yaml: Yaml) -> Key:
@@ -241,16 +237,18 @@ def _bit(value: str, word: Yaml) -> int:
     return number.bit_length() - 1
 
 
-def _tables(yaml: Yaml, type_table: TableOf) -> TypeTables:
+def _tables(yaml: Yaml, type_table: TableOf) -> Switch[TypeTable | None]:
     if not isinstance(yaml.value, dict):
-        return TypeTables((), {}, type_table(yaml))
+        table = type_table(yaml)
+        return Switch((), {}, table, table)
     yaml.only(["by", "cases", "else"])
     cases = (
         {text: type_table(table) if given(table) else None for text, table in yaml["cases"].mapping().items()}
         if yaml.get("cases")
         else {}
     )
-    return TypeTables(read_value(yaml["by"]), cases, type_table(yaml["else"]) if given(yaml.get("else")) else None)
+    by, otherwise = read_value(yaml["by"]), type_table(yaml["else"]) if given(yaml.get("else")) else None
+    return Switch(by, cases, otherwise, otherwise)
 
 
 def _value_readers(yaml: Yaml | None) -> dict[str, tuple[str, ...]]:
@@ -279,10 +277,36 @@ def _meta(yaml: Yaml | None) -> dict[str, Value]:
     return out
 
 
-def _dropped(yaml: Yaml) -> Dropped:
+def _drops(yaml: Yaml | None) -> tuple[tuple[str, tuple[Condition, ...]], ...]:
+    return tuple(map(_dropped, yaml.as_list())) if given(yaml) else ()
+
+
+def _dropped(yaml: Yaml) -> tuple[str, tuple[Condition, ...]]:
+    """Returns the name of a member of rows that is no column, and the conditions under which it is none."""
     if not isinstance(yaml.value, dict):
-        return Dropped(yaml.text())
+        return yaml.text(), ()
     yaml.only(["name", "if"])
     if not yaml.get("name"):
         raise yaml.error("spec-missing", 'an entry of "drop" needs a "name"')
-    return Dropped(yaml["name"].text(), read_conditions(yaml.get("if")))
+    return yaml["name"].text(), read_conditions(yaml.get("if"))
+
+
+# Part of a format -> the key of a spec that says it, and the reader of the key's value, which may be absent.
+READERS: dict[str, tuple[str, Callable[[Yaml | None], Any]]] = {
+    "about": ("about", _text),
+    "docs": ("docs", _text),
+    "message": ("message", read_message),
+    "records": ("records", read_records),
+    "each": ("each", paths),
+    "before": ("before", read_image),
+    "after": ("after", read_image),
+    "key": ("key", _keys),
+    "readers": ("values", _value_readers),
+    "seq": ("seq", _order),
+    "loads": ("loads", _loads),
+    "meta": ("meta", _meta),
+    "drop": ("drop", _drops),
+    "not_sent": ("not_sent", read_not_sent),
+    "zone": ("zone", read_zone),
+    "meant": ("for", read_conditions),
+}

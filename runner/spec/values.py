@@ -165,7 +165,7 @@ def read_value(yaml: Yaml, readers: tuple[str, ...] = (), column: str = "") -> V
     return tuple(choice for one in yaml.as_list() for choice in _choices(one, readers, column))
 
 
-def _choices(yaml: Yaml, readers: tuple[str, ...], column: str) -> list[Field | Switch]:
+def _choices(yaml: Yaml, readers: tuple[str, ...], column: str) -> list[Field | Switch[Value]]:
     if not isinstance(yaml.value, dict):
         return [Field(read_path(yaml))]
     if "by" in yaml.value:
@@ -187,7 +187,7 @@ def _choices(yaml: Yaml, readers: tuple[str, ...], column: str) -> list[Field | 
     return [Field(path, reader, unknown, pattern, behind, may_lack, dot, count, shift) for path in paths(yaml["at"])]
 
 
-def _switch(yaml: Yaml, readers: tuple[str, ...], column: str) -> Switch:
+def _switch(yaml: Yaml, readers: tuple[str, ...], column: str) -> Switch[Value]:
     yaml.only(["by", "cases", "missing", "else"])
     cases = (
         {text: read_value(value, readers, column) for text, value in yaml["cases"].mapping().items()}

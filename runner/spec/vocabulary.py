@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
 from typing import NamedTuple
 
 ROW_OPS = ("insert", "update", "delete", "snapshot")
@@ -72,24 +71,12 @@ class Frames(NamedTuple):
     length_bytes: int
 
 
-@dataclass(frozen=True)
-class RecordText:
-    """The way in which a value that is a record becomes text. All paths start at the record.
+def bare_type(type_name: str) -> str:
+    """Returns a type's name in lower case, without the part in brackets and without `unsigned`, `signed` and
+    `zerofill`.
 
-    `classes` maps the name of the value's type to its class; `else` stands for all other types. The text is at `text`,
-    or decoded from the bytes at `bytes`, or made of `parts`. Bytes are in the charset named at `charset`, whose codec
-    is in `charsets`, or follow the number at `srid`. `labels` and `length` are what enums and bits need. `is_null` and
-    `not_sent` are the symbols of an enum that stand for null and for no value at all.
+    >>> [bare_type(t) for t in ("INT(11) UNSIGNED", "timestamp(6) with time zone", "enum('a)','b')", "bit  varying(3)")]
+    ['int', 'timestamp with time zone', 'enum', 'bit varying']
     """
-
-    classes: Mapping[str, str]
-    text: tuple[str, ...] = ()
-    bytes: tuple[str, ...] = ()
-    charset: tuple[str, ...] = ()
-    charsets: Mapping[str, str] = field(default_factory=dict)
-    srid: tuple[str, ...] = ()
-    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    labels: tuple[str, ...] = ()
-    length: tuple[str, ...] = ()
-    is_null: tuple[str, ...] = ()
-    not_sent: tuple[str, ...] = ()
+    words = re.sub(r"\([0-9, *]*\)|\(.*", " ", type_name.lower()).split()
+    return " ".join(word for word in words if word not in ("unsigned", "signed", "zerofill"))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from runner.errors import Where
-from runner.functions.avro.layout import Registry
-from runner.spec.vocabulary import BY_STATEMENT, Frames, RecordText
+from runner.functions.avro.layout import Records, Registry
+from runner.spec.vocabulary import BY_STATEMENT, Frames
 from runner.yaml_text import Yaml
 
 Result = TypeVar("Result")
@@ -66,39 +65,34 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Switch:
-    """A value chosen by the text of another, in any case of letters. A text that ends in * matches all texts that begin
-    like it.
+class Switch(Generic[Result]):
+    """A choice by the text of a value, in any case of letters: of another value, of the op of a DDL (None takes the op
+    from the statement), or of the table of a message's type names. A text that ends in * matches all texts that begin
+    like it. `missing` is chosen if there is no text.
     """
 
     by: Value
-    cases: Mapping[str, Value]
-    missing: Value
-    otherwise: Value
+    cases: Mapping[str, Result]
+    missing: Result
+    otherwise: Result
 
-    def groups(self) -> list[tuple[list[str], Value]]:
-        """Returns the values with their texts, in order; neighbouring texts with the same value are together."""
-        return _together(self.cases)
+    def groups(self) -> list[tuple[list[str], Result]]:
+        """Returns the results with their texts, in order; neighbouring texts with the same result are together.
+
+        >>> Switch((), {"A": 1, "B": 1, "C": 2, "D": 1}, 0, 0).groups()
+        [(['A', 'B'], 1), (['C'], 2), (['D'], 1)]
+        """
+        out: list[tuple[list[str], Result]] = []
+        for text, result in self.cases.items():
+            if out and out[-1][1] == result:
+                out[-1][0].append(text)
+            else:
+                out.append(([text], result))
+        return out
 
 
-Value = tuple["Field | Switch", ...]
+Value = tuple["Field | Switch[Value]", ...]
 """The places a value may come from; the first that is not null counts."""
-
-
-def _together(cases: Mapping[str, Result]) -> list[tuple[list[str], Result]]:
-    """Returns the results of cases, each with its texts; texts that follow each other and have equal results are
-    together.
-
-    >>> _together({"A": 1, "B": 1, "C": 2, "D": 1})
-    [(['A', 'B'], 1), (['C'], 2), (['D'], 1)]
-    """
-    out: list[tuple[list[str], Result]] = []
-    for text, result in cases.items():
-        if out and out[-1][1] == result:
-            out[-1][0].append(text)
-        else:
-            out.append(([text], result))
-    return out
 
 
 def fields_of(value: Value) -> Iterator[Field]:
@@ -151,19 +145,6 @@ class Image:
 
 
 @dataclass(frozen=True)
-class DdlSwitch:
-    """The op of a DDL, chosen by a value; a case of None takes the op from the statement."""
-
-    by: Value
-    cases: Mapping[str, str | None]
-    otherwise: str | None
-
-    def groups(self) -> list[tuple[list[str], str | None]]:
-        """Returns the ops with their texts, in order; neighbouring texts with the same op are together."""
-        return _together(self.cases)
-
-
-@dataclass(frozen=True)
 class Line:
     """A rule that says what a message is. `op` is None where the statement or `ddl` decides, and the reason for a dead
     letter. Images are set for row changes only. `half` is the side that this message brings of an update that comes as
@@ -177,7 +158,7 @@ class Line:
     before: Image | None = None
     after: Image | None = None
     half: str | None = None
-    ddl: DdlSwitch | None = None
+    ddl: Switch[str | None] | None = None
     columns: Mapping[str, Value] = field(default_factory=dict, hash=False)
     label: str = ""
     tells: tuple[FieldPath, ...] = ()
@@ -252,17 +233,6 @@ class Op:
         return len(self.missing) == len(self.otherwise) and all(one.means(other) for one, other in pairs)
 
 
-def bare_type(type_name: str) -> str:
-    """Returns a type's name in lower case, without the part in brackets and without `unsigned`, `signed` and
-    `zerofill`.
-
-    >>> [bare_type(t) for t in ("INT(11) UNSIGNED", "timestamp(6) with time zone", "enum('a)','b')", "bit  varying(3)")]
-    ['int', 'timestamp with time zone', 'enum', 'bit varying']
-    """
-    words = re.sub(r"\([0-9, *]*\)|\(.*", " ", type_name.lower()).split()
-    return " ".join(word for word in words if word not in ("unsigned", "signed", "zerofill"))
-
-
 @dataclass(frozen=True)
 class TypeTable:
     """A table of types. `classes` maps the name of a type, in lower case and without parameters, to its class.
@@ -272,20 +242,6 @@ class TypeTable:
     name: str
     classes: Mapping[str, str]
     readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class TypeTables:
-    """The choice of the table for a message's type names: the case that the text at `by` matches, in any case of
-    letters, else `otherwise`.
-    """
-
-    by: Value
-    cases: Mapping[str, TypeTable | None]
-    otherwise: TypeTable | None
-
-    def all(self) -> list[TypeTable]:
-        return list({table.name: table for table in (*self.cases.values(), self.otherwise) if table}.values())
 
 
 @dataclass(frozen=True)
@@ -303,7 +259,7 @@ class Types:
     at: tuple[FieldPath, ...]
     name: str | None
     value: tuple[str, ...]
-    tables: TypeTables | None
+    tables: Switch[TypeTable | None] | None
     params: tuple[FieldPath, ...] = ()
     names: FieldPath | None = None
     flag: str | None = None
@@ -313,7 +269,9 @@ class Types:
     schema: tuple[str, ...] = ()
 
     def all_tables(self) -> list[TypeTable]:
-        return self.tables.all() if self.tables else []
+        """Returns the tables of types that a message may need, each once."""
+        tables = (*self.tables.cases.values(), self.tables.otherwise) if self.tables else ()
+        return list({table.name: table for table in tables if table}.values())
 
 
 @dataclass(frozen=True)
@@ -367,18 +325,11 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Dropped:
-    """A member of rows that is not a column of the table, where the conditions hold."""
-
-    name: str
-    conditions: tuple[Condition, ...] = ()
-
-
-@dataclass(frozen=True)
 class Format:
     """A spec, resolved and checked. `columns` are the plain columns of the contract that the spec fills. `readers` maps
     a class to the readers to try in turn. `each` are the lists whose elements are rows. `loads` says how loaded rows
-    are numbered. `not_sent` maps the type of a column, empty for any type, to texts that mean "not sent"; a text with a
+    are numbered. `drop` are members of rows that are no columns of the table, each with the conditions for that.
+    `not_sent` maps the type of a column, empty for any type, to texts that mean "not sent"; a text with a
     `*` stands for all that begin so. `meant` are conditions that hold in messages that the format is for, where other
     messages are written alike.
     """
@@ -387,7 +338,7 @@ class Format:
     about: str
     docs: str
     message: Message
-    records: Mapping[str, RecordText]
+    records: Records
     each: tuple[FieldPath, ...]
     op: Op
     columns: Mapping[str, Value]
@@ -396,7 +347,7 @@ class Format:
     readers: Mapping[str, tuple[str, ...]]
     seq: tuple[Value, ...]
     meta: Mapping[str, Value]
-    drop: tuple[Dropped, ...]
+    drop: tuple[tuple[str, tuple[Condition, ...]], ...]
     not_sent: Mapping[str, tuple[str, ...]]
     loads: str
     zone: str | None

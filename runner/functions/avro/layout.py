@@ -20,7 +20,13 @@ SlotTree = Mapping[str, Union[int, "SlotTree"]]
 
 
 class RecordEntry(TypedDict):
-    """The way in which the values of a named record or enum become text: the members of `records` in a spec."""
+    """The way in which the values of a named record or enum become text. All paths start at the record.
+
+    `classes` maps the name of the value's type to its class; `else` stands for all other types. The text is at `text`,
+    or decoded from the bytes at `bytes`, or made of `parts`. Bytes are in the charset named at `charset`, whose codec
+    is in `charsets`, or follow the number at `srid`. `labels` and `length` are what enums and bits need. `is_null` and
+    `not_sent` are the symbols of an enum that stand for null and for no value at all.
+    """
 
     classes: Mapping[str, str]
     text: Names
@@ -140,7 +146,7 @@ def tls_context(registry: Registry) -> ssl.SSLContext:
         try:
             with os.fdopen(handle, "w") as file:
                 file.write(registry.certificate)
-            context.load_cert_chain(path, password=lambda: "")  # never asks a person
+            context.load_cert_chain(path, password="")  # never asks a person
         finally:
             os.unlink(path)
     return context

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import methodcaller
 from typing import Any, NamedTuple
 
-from runner.functions.avro.images import positional_image, row_image, row_images
+from runner.functions.avro.images import member_reader, only_row, positional_reader, row_images, row_reader
 from runner.functions.avro.layout import Layout, Records, Slot
 from runner.functions.avro.reader import (
     Malformed,
     Read,
-    Skip,
-    by_first_byte,
     field_skippers,
+    nothing,
     plain,
     read_entries,
     read_list,
     read_null,
-    read_record,
     read_union,
     skipper,
     then,
 )
 from runner.functions.avro.schema import (
     Array,
-    Enum,
     Fixed,
     Map,
     OneOf,
@@ -39,7 +37,7 @@ from runner.functions.avro.schema import (
     parse_record,
     parse_schema,
 )
-from runner.functions.avro.texts import text_reader, typed_text_reader, types_reader
+from runner.functions.avro.texts import text_reader, types_reader
 from runner.functions.avro.values import json_text, written_out
 
 TRUNCATED = "the message ends too early"
@@ -66,7 +64,7 @@ Decode = Callable[[bytes], Found]
 def message_decoder(layout: Layout) -> Callable[[bytes, str | None], Found]:
     """Returns the function that reads a message with the schema given with it, else with those of the layout."""
     usual = [record_decoder(parse_schema(text), layout) for text in layout.schemas]
-    own = lru_cache(REMEMBERED)(lambda schema: own_decoder(schema, layout))
+    own = lru_cache(REMEMBERED)(partial(own_decoder, layout))
 
     def decode(message: bytes, schema: str | None) -> Found:
         return first_fitting(usual, message) if schema is None else own(schema)(message)
@@ -74,7 +72,7 @@ def message_decoder(layout: Layout) -> Callable[[bytes, str | None], Found]:
     return decode
 
 
-def own_decoder(schema: str, layout: Layout) -> Decode:
+def own_decoder(layout: Layout, schema: str) -> Decode:
     """Returns the function that reads a message of a file that has this schema in it."""
     try:
         record = parse_record(schema)
@@ -82,8 +80,17 @@ def own_decoder(schema: str, layout: Layout) -> Decode:
             raise SchemaError(f'it has no field "{".".join(layout.needed[0])}"')
         return record_decoder(record, replace(layout, skip_bytes=0))
     except (SchemaError, RecursionError) as error:
-        found = Found([None] * len(layout.slots), "schema-mismatch", f"its schema cannot be used: {error}")
-        return lambda message: found
+        return refusing(layout, "schema-mismatch", f"its schema cannot be used: {error}")
+
+
+def refusing(layout: Layout, reason: str, detail: str) -> Decode:
+    """Returns the function that reads no message."""
+    found = Found([None] * len(layout.slots), reason, detail)
+
+    def decode(message: bytes) -> Found:
+        return found
+
+    return decode
 
 
 def first_fitting(decoders: Sequence[Decode], message: bytes) -> Found:
@@ -105,7 +112,7 @@ def record_decoder(schema: Record, layout: Layout) -> Decode:
     """Returns the function that reads a record; raises SchemaError if the layout cannot be read from its schema."""
     nothing = [None] * len(layout.slots)
     steps = [
-        (name, _field_step(name, one, skip, layout))
+        (name, _field_step(name, one, layout), skip)
         for (name, one), skip in zip(schema.fields.items(), field_skippers(schema))
     ]
     start = layout.skip_bytes
@@ -115,9 +122,9 @@ def record_decoder(schema: Record, layout: Layout) -> Decode:
         if len(message) < start:
             return Found(nothing, "bad-avro", f"{len(message)} bytes, but {start} come before a record")
         try:
-            for name, step in steps:
+            for name, step, skip in steps:
                 field = name
-                position = step(message, position, values)
+                position = step(message, position, values) if step else skip(message, position)
         except Malformed as error:
             return Found(nothing, "bad-avro", f"{error.why}, at byte {error.position}, in {field}")
         except IndexError:
@@ -138,15 +145,15 @@ def record_decoder(schema: Record, layout: Layout) -> Decode:
 Step = Callable[[bytes, int, "list[Any]"], int]
 
 
-def _field_step(name: str, schema: Schema, skip: Skip, layout: Layout) -> Step:
-    """Returns a step that reads a field into the slots whose paths begin with it."""
+def _field_step(name: str, schema: Schema, layout: Layout) -> Step | None:
+    """Returns a step that reads a field into the slots whose paths begin with it; None if there are none."""
     reads = [
         (number, field_reader(schema, slot, layout.records))
         for number, slot in enumerate(layout.slots)
         if slot.path[0] == name
     ]
     if not reads:
-        return lambda data, position, values: skip(data, position)
+        return None
     if _repeats(schema) and not any(layout.slots[number].kind in IMAGE_KINDS for number, _ in reads):
         return _remembered(reads)
     if len(reads) == 1:
@@ -244,10 +251,8 @@ def reach(schema: Schema, path: Sequence[str], slot: Slot, records: Records) -> 
         case Record() if path[0] in schema.fields:
             return _reach_member(schema, path, slot, records)
         case Map():
-            return then(
-                read_entries(reach(schema.values, path[1:], slot, records)), lambda entries: entries.get(path[0])
-            )
-    return _nothing(schema)
+            return then(read_entries(reach(schema.values, path[1:], slot, records)), methodcaller("get", path[0]))
+    return nothing(skipper(schema))
 
 
 def _reach_member(schema: Record, path: Sequence[str], slot: Slot, records: Records) -> Read:
@@ -257,33 +262,13 @@ def _reach_member(schema: Record, path: Sequence[str], slot: Slot, records: Reco
     place = (tuple(path), slot)
     if place not in schema.made:
         inner = reach(schema.fields[path[0]], path[1:], slot, records)
-        schema.made[place] = _member(schema, path[0], inner)
+        schema.made[place] = member_reader(schema, path[0], inner)
     read: Read = schema.made[place]
     return read
 
 
-def _nothing(schema: Schema) -> Read:
-    skip = skipper(schema)
-    return lambda data, position: (None, skip(data, position))
-
-
 def _all_there(values: list[Any]) -> list[Any] | None:
     return None if None in values else values
-
-
-def _member(schema: Record, name: str, member: Read) -> Read:
-    at, skips = list(schema.fields).index(name), field_skippers(schema)
-    before, after = skips[:at], skips[at + 1 :]
-
-    def read(data: bytes, position: int) -> tuple[Any, int]:
-        for skip in before:
-            position = skip(data, position)
-        value, position = member(data, position)
-        for skip in after:
-            position = skip(data, position)
-        return value, position
-
-    return read
 
 
 def _leaf(schema: Schema, slot: Slot, records: Records) -> Read:
@@ -294,106 +279,35 @@ def _leaf(schema: Schema, slot: Slot, records: Records) -> Read:
         case "scalar" if is_scalar:
             return text_reader(schema, {})
         case "names" if isinstance(schema, Primitive):
-            return then(text_reader(schema, {}), lambda name: [name] if name else None)
+            return then(text_reader(schema, {}), _only_name)
         case "number" if isinstance(schema, Primitive) and schema.name in ("int", "long"):
             return plain(schema)
         case "map" if isinstance(schema, Map):
             return read_entries(text_reader(schema.values, {}))
         case "others" if isinstance(schema, Map):
-            return then(plain(schema), lambda entries: _others(entries, slot.taken))
+            return then(plain(schema), partial(_others, slot.taken))
         case "types" if isinstance(schema, Record):
             return types_reader(schema, slot.names, slot.params)
         case "row" if isinstance(schema, (Map, Record)):
-            return _row_reader(schema, slot, records)
+            return row_reader(schema, slot, records)
         case "rows" if isinstance(schema, (Map, Record, Array)):
             return _rows_reader(schema, slot, records)
         case "positional" if isinstance(schema, Array):
-            return then(read_list(_item(schema.items, slot, records)), positional_image)
-    return _nothing(schema)
+            return positional_reader(schema, slot, records)
+    return nothing(skipper(schema))
 
 
-def _others(entries: dict[str, Any], taken: Sequence[str]) -> str | None:
+def _only_name(name: str | None) -> list[str] | None:
+    return [name] if name else None
+
+
+def _others(taken: Sequence[str], entries: dict[str, Any]) -> str | None:
     others = {name: value for name, value in entries.items() if name not in taken}
     return json_text(others) if others else None
-
-
-def _row_reader(schema: Map | Record, slot: Slot, records: Records) -> Read:
-    if isinstance(schema, Map):
-        return then(read_entries(_value_reader(schema.values, slot, records)), row_image)
-    return then(read_record([(n, _value_reader(one, slot, records)) for n, one in schema.fields.items()]), row_image)
 
 
 def _rows_reader(schema: Map | Record | Array, slot: Slot, records: Records) -> Read:
     """Returns a reader of a list of rows, with None for an item that is neither a map nor a record."""
     if not isinstance(schema, Array):
-        return then(_row_reader(schema, slot, records), lambda row: row_images([row]))
+        return then(row_reader(schema, slot, records), only_row)
     return then(read_list(reach(schema.items, (), replace(slot, kind="row"), records)), row_images)
-
-
-def _value_reader(schema: Schema, slot: Slot, records: Records) -> Read:
-    if slot.by_type:
-        return typed_text_reader(schema, records, slot.names)
-    return text_reader(schema, records)
-
-
-def _item(schema: Schema, slot: Slot, records: Records) -> Read:
-    """Returns a reader of a value by position, which may be in a record together with the name of its type."""
-    if slot.value is None:
-        return _value_reader(schema, slot, records)
-    if not isinstance(schema, Record) or slot.value not in schema.fields:
-        raise SchemaError(f'values by position have no member "{slot.value}"')
-    kind, value = schema.fields.get(slot.type or ""), schema.fields[slot.value]
-    if slot.type and not isinstance(kind, Enum):
-        raise SchemaError(f'values by position have no member "{slot.type}" that is an enum')
-    names = {name for entry in records.values() for name in entry["classes"] if name != "else"}
-    if slot.type is None or not isinstance(kind, Enum) or not names & set(kind.symbols):
-        return _member(schema, slot.value, text_reader(value, records))
-    if list(schema.fields) == [slot.type, slot.value] and isinstance(value, OneOf):
-        return _chosen_branch(kind, value, records, names)
-    special = {name: text_reader(value, records, name) for name in names}
-    return _typed_member(schema, (slot.type, slot.value), special, text_reader(value, records))
-
-
-def _typed_member(schema: Record, members: tuple[str, str], special: dict[str, Read], usual: Read) -> Read:
-    """Returns a reader of a member of a record, chosen by an enum before it: `members` are the enum and the value."""
-    names = list(schema.fields)
-    type_at, value_at = (names.index(name) for name in members)
-    if type_at > value_at:
-        raise SchemaError(f'"{members[0]}", the type of a value, comes after "{members[1]}"')
-    skips = field_skippers(schema)
-    before, between, after = skips[:type_at], skips[type_at + 1 : value_at], skips[value_at + 1 :]
-    type_of = plain(schema.fields[members[0]])
-
-    def read(data: bytes, position: int) -> tuple[Any, int]:
-        for skip in before:
-            position = skip(data, position)
-        symbol, position = type_of(data, position)
-        for skip in between:
-            position = skip(data, position)
-        value, position = special.get(symbol, usual)(data, position)
-        for skip in after:
-            position = skip(data, position)
-        return value, position
-
-    return read
-
-
-def _chosen_branch(kind: Enum, value: OneOf, records: Records, names: set[str]) -> Read:
-    """Returns a reader of a record of nothing but an enum and a union whose readers the enum chooses. Most values of a
-    stream are such records, so the reader makes few calls.
-    """
-    branches = {name: [text_reader(branch, records, name) for branch in value.branches] for name in names}
-    usual = [text_reader(branch, records) for branch in value.branches]
-    tables = by_first_byte([by_first_byte(branches.get(symbol, usual)) for symbol in kind.symbols])
-    type_of, unions = plain(kind), {name: read_union(readers) for name, readers in branches.items()}
-    usual_union = read_union(usual)
-
-    def read(data: bytes, position: int) -> tuple[Any, int]:
-        table = tables[data[position]]
-        branch = table and table[data[position + 1]]
-        if branch:
-            return branch(data, position + 2)
-        symbol, position = type_of(data, position)
-        return unions.get(symbol, usual_union)(data, position)
-
-    return read

@@ -78,6 +78,14 @@ def read_string(data: bytes, position: int) -> tuple[str, int]:
         raise Malformed(start + e.start, "text that is not UTF-8") from None
 
 
+def skip_bytes(data: bytes, position: int) -> int:
+    """Steps over a text or bytes."""
+    byte = data[position]
+    if byte < 128 and not byte & 1 and position + byte < len(data):
+        return position + 1 + (byte >> 1)
+    return span(data, position)[1]
+
+
 def read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
     start, end = span(data, position)
     return data[start:end], end
@@ -109,7 +117,13 @@ def _exactly(data: bytes, position: int, size: int) -> bytes:
 
 
 def read_fixed(size: int) -> Read:
-    return lambda data, position: (_exactly(data, position, size), position + size)
+    def read(data: bytes, position: int) -> tuple[bytes, int]:
+        end = position + size
+        if end > len(data):
+            raise IndexError
+        return data[position:end], end
+
+    return read
 
 
 def by_first_byte(choices: Sequence[Choice]) -> list[Choice | None]:
@@ -122,10 +136,11 @@ def by_first_byte(choices: Sequence[Choice]) -> list[Choice | None]:
     return out
 
 
-def read_enum(symbols: Sequence[str]) -> Read:
+def read_enum(symbols: Sequence[Any]) -> Read:
+    """Returns a reader of an enum; `symbols` are what it returns for each of its symbols."""
     by_byte = by_first_byte(symbols)
 
-    def read(data: bytes, position: int) -> tuple[str, int]:
+    def read(data: bytes, position: int) -> tuple[Any, int]:
         symbol = by_byte[data[position]]
         if symbol is not None:
             return symbol, position + 1
@@ -217,30 +232,37 @@ def skipper(schema: Schema) -> Skip:
         case Primitive("int" | "long"):
             return skip_long
         case Primitive("string" | "bytes"):
-            return lambda data, position: span(data, position)[1]
+            return skip_bytes
         case Record():
             skip: Skip = schema.made.get("skip") or _record_skipper(schema)
             return skip
         case OneOf():
-            read = read_union([_without_value(skipper(branch)) for branch in schema.branches])
+            read = read_union([nothing(skipper(branch)) for branch in schema.branches])
         case Array():
-            read = read_list(_without_value(skipper(schema.items)))
+            read = read_list(nothing(skipper(schema.items)))
         case Map():
-            read = read_list(_without_value(_entry_skipper(skipper(schema.values))))
+            read = read_list(nothing(_in_turn([skip_bytes, skipper(schema.values)])))
         case _:
             read = plain(schema)
-    return lambda data, position: read(data, position)[1]
+
+    def step_over(data: bytes, position: int) -> int:
+        return read(data, position)[1]
+
+    return step_over
 
 
-def _record_skipper(schema: Record) -> Skip:
-    skips: list[Skip] = []
-
+def _in_turn(skips: Sequence[Skip]) -> Skip:
     def skip(data: bytes, position: int) -> int:
         for one in skips:
             position = one(data, position)
         return position
 
-    schema.made["skip"] = skip  # before its fields: a record may contain itself
+    return skip
+
+
+def _record_skipper(schema: Record) -> Skip:
+    skips: list[Skip] = []
+    skip = schema.made["skip"] = _in_turn(skips)  # before its fields: a record may contain itself
     skips.extend(field_skippers(schema))
     return skip
 
@@ -256,12 +278,13 @@ def field_skippers(schema: Record) -> list[Skip]:
     return skips
 
 
-def _without_value(skip: Skip) -> Read:
-    return lambda data, position: (None, skip(data, position))
+def nothing(skip: Skip, instead: Any = None) -> Read:
+    """Returns a reader that steps over a value, and returns always the same in its place."""
 
+    def read(data: bytes, position: int) -> tuple[Any, int]:
+        return instead, skip(data, position)
 
-def _entry_skipper(value: Skip) -> Skip:
-    return lambda data, position: value(data, span(data, position)[1])
+    return read
 
 
 # --- plain values

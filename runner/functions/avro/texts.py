@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from runner.functions.avro.layout import Names, RecordEntry, Records
@@ -11,6 +12,7 @@ from runner.functions.avro.reader import (
     PRIMITIVES,
     Read,
     field_skippers,
+    nothing,
     plain,
     read_enum,
     read_long,
@@ -30,7 +32,7 @@ from runner.functions.avro.schema import (
     find,
     type_name,
 )
-from runner.functions.avro.times import instant_text
+from runner.functions.avro.times import Parts, instant_text
 from runner.functions.avro.values import (
     AsSent,
     Longer,
@@ -63,14 +65,14 @@ def text_reader(schema: Schema, records: Records, type_name: str | None = None) 
     lists, maps and other records. `type_name` chooses the class of a record that may have several.
     """
     match schema:
-        case Primitive("null" | "string", None):
+        case Primitive("null") | Primitive("string", None):
             return PRIMITIVES[schema.name]
         case Primitive("int" | "long", None):
             return read_long_text
         case OneOf():
             return read_union([text_reader(branch, records, type_name) for branch in schema.branches])
         case Enum() if schema.name in records:
-            return then(read_enum(schema.symbols), _symbols(schema, records[schema.name]))
+            return read_enum(_symbols(schema, records[schema.name]))
         case Enum():
             return read_enum(schema.symbols)
         case Record() if schema.name in records:
@@ -93,14 +95,16 @@ def typed_text_reader(schema: Schema, records: Records, names: Names = ()) -> Re
     read = text_reader(schema, records)
     if _is_open(schema, records, bool(names)):
         return read
-    return then(read, lambda text: Settled(text) if text.__class__ is str else text)
+    return then(read, _settled)
+
+
+def _settled(text: Any) -> Any:
+    return Settled(text) if text.__class__ is str else text
 
 
 def types_reader(schema: Record, names: Names, params: Names) -> Read:
     """Returns a reader that passes over a row, and returns the types that its schema names for the columns."""
-    types = [(column, type_name(one, names, params)) for column, one in schema.fields.items()]
-    skip = skipper(schema)
-    return lambda data, position: (types, skip(data, position))
+    return nothing(skipper(schema), [(column, type_name(one, names, params)) for column, one in schema.fields.items()])
 
 
 def _is_open(schema: Schema, records: Records, are_named: bool) -> bool:
@@ -115,9 +119,12 @@ def _is_open(schema: Schema, records: Records, are_named: bool) -> bool:
     return are_named
 
 
-SCALAR_TEXTS: Mapping[str, Callable[[Any], str | None]] = {
-    "null": lambda value: None,
-    "boolean": lambda value: "true" if value else "false",
+def _boolean_text(value: bool) -> str:
+    return "true" if value else "false"
+
+
+SCALAR_TEXTS: Mapping[str, Callable[[Any], str]] = {
+    "boolean": _boolean_text,
     "int": str,
     "long": str,
     "float": float_text,
@@ -143,22 +150,26 @@ def _scalar_text(schema: Primitive | Fixed) -> Read:
     if logical is None or is_bytes != (schema.logical == "decimal") or not (is_bytes or schema.name in ("int", "long")):
         return then(plain(schema), usual)
 
-    def convert(value: Any) -> str | Longer:
+    sent = plain(schema)
+
+    def read(data: bytes, position: int) -> tuple[str | Longer, int]:
+        value, end = sent(data, position)
         try:
             text = logical(value)
         except UNFIT:
             text = None
-        return AsSent(usual(value)) if text is None else text
+        return (AsSent(usual(value)) if text is None else text), end
 
-    return then(plain(schema), convert)
+    return read
 
 
-def _symbols(schema: Enum, entry: RecordEntry) -> Callable[[str], Any]:
+def _symbols(schema: Enum, entry: RecordEntry) -> list[Any]:
+    """Returns what the symbols of an enum stand for: themselves, null, or no value at all."""
     for symbol in (*entry["is_null"], *entry["not_sent"]):
         if symbol not in schema.symbols:
             raise SchemaError(f'the enum "{schema.name}" has no symbol "{symbol}"')
     special = {**dict.fromkeys(entry["is_null"]), **dict.fromkeys(entry["not_sent"], NotSent)}
-    return lambda symbol: special.get(symbol, symbol)
+    return [special.get(symbol, symbol) for symbol in schema.symbols]
 
 
 def _written_record(schema: Record, entry: RecordEntry, type_name: str | None) -> Read:
@@ -245,7 +256,7 @@ def _conversion(entry: RecordEntry, class_name: str | None) -> tuple[list[Names]
     if entry["parts"]:
         names = list(entry["parts"])
         make = instant_text if class_name in ("timestamp", "zoned") else shown_text
-        return list(entry["parts"].values()), lambda *values: make(dict(zip(names, values)))
+        return list(entry["parts"].values()), partial(_of_parts, make, names)
     if entry["bytes"]:
         return _bytes_conversion(entry)
     path = entry["text"]
@@ -257,6 +268,10 @@ def _conversion(entry: RecordEntry, class_name: str | None) -> tuple[list[Names]
         case "enum" | "set" if entry["labels"]:
             return [path, entry["labels"]], _of_text(enum_text if class_name == "enum" else set_text)
     return [path], _any_text
+
+
+def _of_parts(make: Callable[[Parts], str | None], names: Sequence[str], *values: Any) -> str | None:
+    return make(dict(zip(names, values)))
 
 
 def _of_text(convert: Callable[..., str | None]) -> Callable[..., str | None]:
@@ -276,14 +291,17 @@ def _any_text(value: Any) -> str:
 
 def _bytes_conversion(entry: RecordEntry) -> tuple[list[Names], Callable[..., str | None]]:
     if entry["srid"]:
-        return [entry["bytes"], entry["srid"]], lambda value, srid: bytes_text(
-            struct.pack("<I", srid & 0xFFFFFFFF) + value
-        )
+        return [entry["bytes"], entry["srid"]], _with_srid
     if entry["charset"]:
         charsets = {name.lower(): codec for name, codec in entry["charsets"].items()}
-        return [entry["bytes"], entry["charset"]], lambda value, charset: _decoded(value, charsets[charset.lower()])
+        return [entry["bytes"], entry["charset"]], partial(_decoded, charsets)
     return [entry["bytes"]], bytes_text
 
 
-def _decoded(value: bytes, codec: str) -> str:
+def _with_srid(value: bytes, srid: int) -> str:
+    return bytes_text(struct.pack("<I", srid & 0xFFFFFFFF) + value)
+
+
+def _decoded(codecs: Mapping[str, str], value: bytes, charset: str) -> str:
+    codec = codecs[charset.lower()]
     return bytes_text(value) if codec == "binary" else value.decode(codec)

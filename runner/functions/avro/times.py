@@ -197,10 +197,10 @@ def days_text(days: int) -> str | None:
     return (EPOCH + timedelta(days=days)).date().isoformat() if FIRST_SECOND <= seconds <= LAST_SECOND else None
 
 
-def time_of_day_text(value: int, digits: int) -> str | None:
+def time_of_day_text(digits: int, value: int) -> str | None:
     """Returns the time of day that is `value` after midnight; None if that is not in one day.
 
-    >>> time_of_day_text(3_600_500, 3), time_of_day_text(-1, 3)
+    >>> time_of_day_text(3, 3_600_500), time_of_day_text(3, -1)
     ('01:00:00.5', None)
     """
     seconds, fraction = divmod(value, 10**digits)
@@ -210,11 +210,11 @@ def time_of_day_text(value: int, digits: int) -> str | None:
     return clock + _fraction_text(fraction, digits)
 
 
-def epoch_text(value: int, digits: int, between: str, zone: str) -> str | None:
+def epoch_text(digits: int, between: str, zone: str, value: int) -> str | None:
     """Returns the instant that is `value` after the beginning of 1970. `between` is the text between date and time,
     `zone` the end.
 
-    >>> epoch_text(-1, 3, "T", "Z")
+    >>> epoch_text(3, "T", "Z", -1)
     '1969-12-31T23:59:59.999Z'
     """
     seconds, fraction = divmod(value, 10**digits)

@@ -105,7 +105,7 @@ CODECS: Mapping[str, Unpack] = {
     "null": _as_it_is,
     "deflate": _deflated,
     "bzip2": _by(bz2.BZ2Decompressor),
-    "xz": _by(lambda: lzma.LZMADecompressor(memlimit=MAX_XZ_MEMORY)),
+    "xz": _by(partial(lzma.LZMADecompressor, memlimit=MAX_XZ_MEMORY)),
     "snappy": _snappy,
     "zstandard": _zstandard,
 }

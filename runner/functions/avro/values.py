@@ -7,6 +7,7 @@ import json
 import re
 import struct
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from runner.functions.avro.times import Parts, clock_text, days_text, epoch_text, is_shown, time_of_day_text
@@ -199,24 +200,24 @@ def logical_text(logical: str | None, scale: int) -> Callable[[Any], str | Longe
     kind, _, unit = (logical or "").rpartition("-")
     match kind, logical:
         case _, "decimal":
-            return lambda value: scaled_text(value, scale)
+            return partial(scaled_text, scale)
         case _, "date":
             return days_text
         case "time", _ if unit in units:
-            return lambda value: time_of_day_text(value, units[unit])
+            return partial(time_of_day_text, units[unit])
         case "timestamp", _ if unit in units:
-            return lambda value: epoch_text(value, units[unit], "T", "Z")
+            return partial(epoch_text, units[unit], "T", "Z")
         case "local-timestamp", _ if unit in units:
-            return lambda value: epoch_text(value, units[unit], " ", "")
+            return partial(epoch_text, units[unit], " ", "")
     return None
 
 
-def scaled_text(value: bytes, scale: int) -> str | Longer | None:
+def scaled_text(scale: int, value: bytes) -> str | Longer | None:
     """Returns a whole number in two's complement, with a dot before its last `scale` digits.
 
-    >>> scaled_text((-200).to_bytes(2, "big", signed=True), 2), scaled_text(b"5", 3), scaled_text(b"", 0)
+    >>> scaled_text(2, (-200).to_bytes(2, "big", signed=True)), scaled_text(3, b"5"), scaled_text(0, b"")
     ('-2.00', '0.053', '0')
-    >>> len(scaled_text(b"5", 1000).text())
+    >>> len(scaled_text(1000, b"5").text())
     1002
     """
     if not 0 <= scale <= MAX_EXPONENT or len(value) > MAX_NUMBER_BYTES:
