@@ -7,7 +7,6 @@ from pathlib import Path, PurePath
 
 from runner.contract import COLUMNS
 from runner.errors import Problems, RunnerError, Where, did_you_mean
-from runner.project import dbt_hints
 from runner.project.inputs import Source
 from runner.project.mirrors import generated_tests, mirror_names, mirror_nodes, mirror_tests
 from runner.project.models import check_new_rows, model_node, seed_files, seed_node, with_properties
@@ -16,11 +15,11 @@ from runner.project.properties import (
     COLUMN_KEYS,
     EXPOSURE_KEYS,
     MODEL_KEYS,
-    PROPERTY_KEYS,
     data_tests,
     doc_blocks,
     entries,
     optional_text,
+    read_property_file,
     with_docs,
 )
 from runner.project.settings import as_tuple
@@ -28,7 +27,7 @@ from runner.project.sources import external_tables
 from runner.project.templates import Templates
 from runner.project.tests import Tests, function_tests
 from runner.render import function_folder
-from runner.yaml_text import Yaml, read_yaml, yaml_files
+from runner.yaml_text import Yaml, yaml_files
 
 VIEWS = {
     "changelog": "one row for each row change, from all sources",
@@ -39,14 +38,11 @@ VIEWS = {
     "freshness_by_table": "the same for each table",
 }
 
-# The version of property files, which dbt's have too.
-VERSION = "2"
-
 
 def read_properties(project: Project, problems: Problems) -> list[Yaml]:
     """Returns the property files of the project. Mistakes are added to `problems`; files with mistakes are left out."""
     blocks = doc_blocks(sorted((project.root / "models").rglob("*.md")), problems)
-    read = [read for path in _property_files(project) if (read := _read_properties(path, problems))]
+    read = [read for path in _property_files(project) if (read := read_property_file(path, problems))]
     return [with_docs(file, blocks, problems) for file in read]
 
 
@@ -240,21 +236,6 @@ def _case(path: Path, nodes: Nodes) -> Node:
 
 
 # --- properties
-
-
-def _read_properties(path: Path, problems: Problems) -> Yaml | None:
-    read = None
-    with problems.gathered():
-        read = read_yaml(path).mapping()
-    if read is None:
-        return None
-    with problems.gathered():
-        read.only(PROPERTY_KEYS, instead=dbt_hints.KEYS)
-    with problems.gathered():
-        if (version := read.get("version")) and version.text() != VERSION:
-            message = f'the version of property files is {VERSION}, not "{version.text()}"'
-            raise version.error("properties-version", message, "remove the line, or write version: 2")
-    return read
 
 
 def _unit_tests(file: Yaml) -> list[Yaml]:

@@ -12,7 +12,7 @@ from runner.errors import Problems, RunnerError, Where, nearest_or_all
 from runner.files import read_text
 from runner.project import dbt_hints
 from runner.project.sql_analysis import expression
-from runner.yaml_text import Yaml, whole_number
+from runner.yaml_text import Yaml, read_yaml, whole_number
 
 PROPERTY_KEYS = ("version", "models", "seeds", "sources", "mirrors", "unit_tests", "exposures")
 MODEL_KEYS = ("name", "description", "config", "meta", "docs", "columns", "data_tests", "tests")
@@ -23,6 +23,26 @@ EXPOSURE_KEYS = (
     "name", "label", "type", "url", "maturity", "description", "owner", "depends_on", "tags", "meta", "config",
 )  # fmt: skip
 UNIT_TEST_KEYS = ("name", "description", "model", "given", "expect", "overrides")
+
+
+# The version of property files, which dbt's have too.
+VERSION = "2"
+
+
+def read_property_file(path: Path, problems: Problems) -> Yaml | None:
+    """Returns a property file; None if it cannot be read. Mistakes in it are added to `problems`."""
+    read = None
+    with problems.gathered():
+        read = read_yaml(path).mapping()
+    if read is None:
+        return None
+    with problems.gathered():
+        read.only(PROPERTY_KEYS, instead=dbt_hints.KEYS)
+    with problems.gathered():
+        if (version := read.get("version")) and version.text() != VERSION:
+            message = f'the version of property files is {VERSION}, not "{version.text()}"'
+            raise version.error("properties-version", message, "remove the line, or write version: 2")
+    return read
 
 
 def entries(
