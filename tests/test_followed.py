@@ -137,6 +137,19 @@ def test_what_cannot_be_followed_fails_a_test(tmp_path: Path) -> None:
     assert [row["n"] for row in project.rows("select n from added order by id")] == [None, None, "x"]
 
 
+def test_statements_may_come_before_any_row(tmp_path: Path) -> None:
+    canal = Canal()
+    canal.statement("truncate table late", "TRUNCATE")
+    project = landed(tmp_path, canal)
+    mirrors(project, late={"key": ["id"]})
+    project.ok("build", "-s", "late")
+    assert project.rows("select id from late") == []
+    canal.rows("late", "INSERT", {"id": "1", "s": "a"})
+    project.write({"in/2.jsonl": canal.lines[-1]})
+    project.ok("run", "-s", "canal_to_changelog late")
+    assert project.rows("select id, s from late") == [{"id": 1, "s": "a"}]
+
+
 def test_suggested_mirrors_lack_columns_that_are_gone_alone(tmp_path: Path) -> None:
     """Deletes of this source name the columns of the key, and updates not those whose values were not logged again."""
 

@@ -312,9 +312,13 @@ def _numbered_in(found: Mapping[str, Any], effects: Iterable[Effect]) -> str | N
     """Returns the log in which all changes are numbered; None unless all statements have at least as many numbers
     there.
     """
+    log = found["numbered_in"]
+    if log is None:
+        # Before a change has landed, there is neither a log nor a number.
+        return None
     told = [(one.row["numbered_in"], len(one.position)) for one in effects if one.row["arrival"]]
-    are_alike = all(log == found["numbered_in"] and number >= found["numbers"] for log, number in told)
-    return found["numbered_in"] if are_alike else None
+    are_alike = all(of_one == log and number >= found["numbers"] for of_one, number in told)
+    return log if are_alike else None
 
 
 def _knowing(
