@@ -148,6 +148,7 @@ COMMANDS = (
         argument("action", "write mirrors of the tables that have landed, for review", ("suggest",)),
         option("--source NAME", "only tables of this source (default: all)", shell_complete=completed("sources")),
         option("--table TABLE", "only tables of this name, such as shop.orders or orders"),
+        option("--files", "write a file for each table, in place of one rule for all tables of a source"),
         option("--apply", "change mirrors that are there to what the data has"),
     ),
     Command(

@@ -71,7 +71,7 @@ def test_tables_without_a_key(tmp_path: Path) -> None:
         canal.rows(table, "INSERT", {"s": "a", **third}, key=ROW_ID)
         canal.rows(table, "DELETE", {"s": "a", **second}, key=ROW_ID)
     project = landed(tmp_path, canal)
-    said = project.run("mirrors", "suggest")
+    said = project.run("mirrors", "suggest", "--files")
     assert said.out.count("no change of this table tells a key, and the mirror has no rows") == 2, said.out
     path = tmp_path / "models/mirrors/counted.yml"
     path.write_text(path.read_text().replace("without_key: reject", "without_key: count"))

@@ -69,7 +69,7 @@ class Lived:
         self.runs += 1
         self.project.ok("run", "-s", "live_to_changelog changelog")
         assert self.project.rows("select reason, raw from dead_letters") == []
-        self.project.ok("mirrors", "suggest", "--apply")
+        self.project.ok("mirrors", "suggest", "--files", "--apply")
         assert self.project.run("build", "-s", " ".join(TABLES)).code in (0, 1)
 
     def wrong(self) -> dict[str, Any]:

@@ -142,3 +142,10 @@ def test_tables_that_no_mirror_has_are_named_once(tmp_path: Path) -> None:
     assert "warning[unmirrored]: 7 tables of source canal without a mirror: depot.t_1, depot.t_2" in said
     assert "hint: runner mirrors suggest --source canal" in said
     assert "unmirrored" not in project.ok("run", "-s", "own")
+    wrote = project.run("mirrors", "suggest").out
+    assert "wrote models/mirrors/canal.yml: a rule for 7 tables of source canal: runner run" in wrote
+    project.ok("run", "-s", "t_1 t_7")
+    assert project.rows("select id from t_7") == [{"id": 1}]
+    assert "models/m.yml: as the data is" in project.run("mirrors", "suggest").out
+    by_rule = project.run("ls", "-s", "path:models/mirrors/canal.yml", "--resource-type", "model").out.split()
+    assert by_rule == [f"t_{number}" for number in range(1, 8)]

@@ -125,7 +125,7 @@ class Recorded(Project):
 
     def suggest(self) -> None:
         """Takes what is suggested, also for mirrors that are there."""
-        self.ok("mirrors", "suggest", "--apply")
+        self.ok("mirrors", "suggest", "--files", "--apply")
         self.mirrors = {}
         for path in sorted((self / "models/mirrors").glob("*.yml")):
             (mirror,) = yaml.safe_load(path.read_text())["mirrors"]

@@ -264,7 +264,9 @@ def test_what_dbt_looks_for_by_name(project, path: str, text: str, name: str) ->
 
 
 def test_warnings_of_the_check_are_counted_and_events(project, runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.commands.formats.check_formats", lambda *_: [])  # those of the project are no matter
+    monkeypatch.setattr(
+        "runner.commands.formats.check_formats", lambda *_, **__: []
+    )  # those of the project are no matter
     project({"analyses/a.sql": "", "packages.yml": ""})
     ran = runner("check", "--log-format", "json")
     events = [json.loads(line) for line in ran.err.splitlines()]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from runner.compile.suggested_mirrors import Difference, free_name, suggested_yaml, with_differences
+from runner.compile.suggested_mirrors import Difference, free_name, suggested_rule, suggested_yaml, with_differences
 from runner.project.tables_seen import TRIED, ColumnSeen, TableSeen, column_type
 from tests.inferred import known
 from tests.landed import Project
@@ -88,6 +88,7 @@ def test_the_project_reads_what_is_written(tmp_path: Path) -> None:
         name = free_name(table, taken)
         taken |= {name.lower(), f"{name}_history".lower()}
         project.write({f"models/{name}.yml": suggested_yaml(table, name, None)})
+    project.write({"models/rule.yml": suggested_rule(tables[1:], tables[:1], taken)})
     project.ok("check")
     whole = yaml.safe_load((tmp_path / "models/all.yml").read_text())["mirrors"][0]
     told: set[str] = set()

@@ -8,7 +8,7 @@ from runner.compile.query import compile_format
 from runner.counts import counted
 from runner.errors import Problems, RunnerError, nearest_or_all
 from runner.grid import json_text
-from runner.run.workspace import ProjectArguments, folders_of, format_renderer
+from runner.run.workspace import ProjectArguments, folders_of, format_renderer, root_of
 from runner.spec.formats import FormatFolders
 from runner.spec.json_schema import spec_schema
 from runner.yaml_text import Yaml
@@ -63,11 +63,16 @@ def _check(call: Call, name: str, messages: str | None) -> None:
     report.payload(f"{report.verdict}: {summary}")
 
 
-def check_formats(arguments: ProjectArguments, macro: Print, only: str = "") -> list[str]:
-    """Checks all formats, or only one, and returns their names; raises all mistakes in them."""
+def check_formats(arguments: ProjectArguments, macro: Print, only: str = "", changed: bool = False) -> list[str]:
+    """Checks all formats, or only one, and returns their names; raises all mistakes in them. With `changed`, only those
+    are checked that a project can have changed: its own and, if it has macros, all.
+    """
     folders, problems = FormatFolders(folders_of(arguments, "formats")), Problems()
-    names = [only] if only else folders.names()
+    names, root = [only] if only else folders.names(), root_of(arguments)
+    is_plain = changed and not (root and (root / "macros").is_dir())
     for name in names:
+        if is_plain and not (root and (root / "formats" / f"{name}.yml").is_file()):
+            continue
         with problems.gathered():
             spec = folders.check(name)
             # If the users of a format have to give the schema, the format can be compiled only for a source.

@@ -90,7 +90,8 @@ def check(call: Call) -> int:
         compile_nodes(written, templates, FormatFolders(project.format_folders), library)
     formats: list[str] = []
     with problems.gathered():
-        formats = check_formats(call.project, (templates or format_renderer(call.project)).call)
+        macro = (templates or format_renderer(call.project)).call
+        formats = check_formats(call.project, macro, changed=True)
     problems.raise_if_any()
     assert nodes
     nodes.graph()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from runner.commands.arguments import Call
@@ -10,24 +12,28 @@ from runner.commands.session import session_to_read
 from runner.compile.suggested_mirrors import (
     differences,
     free_name,
+    suggested_rule,
     suggested_yaml,
     with_differences,
 )
+from runner.counts import counted, enumeration
 from runner.errors import RunnerError, RunnerWarning, nearest_or_all
 from runner.files import read_text, write_whole
 from runner.project.inputs import Source
 from runner.project.mirror import HISTORY, Mirror
 from runner.project.mirrors import mirror_nodes
 from runner.project.nodes import Node
-from runner.project.tables_seen import TableSeen, TablesSeen
+from runner.project.tables_seen import TableSeen, TablesSeen, plain_name
 from runner.report import Report
 from runner.run.run import Run
 from runner.run.workspace import Workspace
 from runner.yaml_text import yaml_of
 
 
-def suggest(call: Call, action: str, source: str | None, table: str | None, apply: bool) -> int:
-    """Writes a file for each table that has no mirror, and prints what other tables have that their mirrors lack."""
+def suggest(call: Call, action: str, source: str | None, table: str | None, files: bool, apply: bool) -> int:
+    """Writes a rule for the tables of a source that have no mirror, or a file for each, and prints what other tables
+    have that their mirrors lack.
+    """
     workspace, report = Workspace(call.project), call.report
     sources = {one.name: one for one in workspace.project.sources}
     if source is not None and source not in sources:
@@ -39,10 +45,35 @@ def suggest(call: Call, action: str, source: str | None, table: str | None, appl
         hint = "runner run lands messages, and runner show -s freshness_by_table shows the tables"
         raise RunnerError("mirror-nothing", "no change of such a table has landed", hint=hint)
     taken = {name.lower() for name in workspace.graph.nodes}
-    for one in seen:
-        for line in _suggested(workspace, one, sources[one.source], taken, apply):
+    for name, tables in groupby(seen, key=attrgetter("source")):
+        for line in _of_source(workspace, sources[name], list(tables), taken, apply, files or bool(table)):
             report.payload(line)
     return 0
+
+
+def _of_source(
+    workspace: Workspace, source: Source, tables: list[TableSeen], taken: set[str], is_to_apply: bool, in_files: bool
+) -> Iterator[str]:
+    """Writes mirrors of the tables of one source; yields the lines to print. Tables that a rule leaves out get none."""
+    new = [one for one in tables if workspace.lacks_mirror(one)]
+    if len(new) > 1 and not in_files:
+        tables = [one for one in tables if one not in new]
+        yield from _by_rule(workspace, new, tables, taken)
+    for one in tables:
+        yield from _suggested(workspace, one, source, taken, is_to_apply)
+
+
+def _by_rule(workspace: Workspace, tables: list[TableSeen], others: list[TableSeen], taken: set[str]) -> Iterator[str]:
+    """Writes one rule for tables, and not for `others`, which have mirrors; yields the lines to print."""
+    root, source = workspace.project.root, tables[0].source
+    path = root / "models" / "mirrors" / f"{plain_name(source)}.yml"
+    if path.exists():
+        raise RunnerError("mirror-exists", f'"{path}" exists, and has no mirrors of {len(tables)} tables of {source}')
+    write_whole(path, suggested_rule(tables, others, taken))
+    yield f"wrote {path.relative_to(root)}: a rule for {counted(len(tables), 'table')} of source {source}: runner run"
+    if without := [one.path for one in tables if not one.key and not one.row_id]:
+        yield f"  no change tells a key of {enumeration(without)}: their mirrors have no rows (without_key: reject)"
+        yield "  name their keys under tables_like, or choose count, whole_row or append"
 
 
 def _suggested(
@@ -52,6 +83,9 @@ def _suggested(
     types, root = source.format.types, workspace.project.root
     mirrors = [(node, mirror) for node in workspace.graph.nodes.values() if (mirror := _mirror_of(node, table))]
     for node, mirror in mirrors[:1]:
+        if node.name in workspace.mirrors.by_rule:
+            yield f"{node.path}: {mirror.name} follows {table.path} by a rule"
+            return
         found = list(differences(table, mirror, types))
         state = "as the data is" if not found else "changed to what the data has" if is_to_apply else "the data has"
         yield f"{node.path}: {state}"
@@ -59,7 +93,7 @@ def _suggested(
         if found and is_to_apply:
             path = root / node.path
             _write(workspace, path, with_differences(read_text(path), mirror.name, found), mirror.name)
-    if mirrors:
+    if mirrors or not workspace.lacks_mirror(table):
         return
     name = free_name(table, taken)
     path = root / "models" / "mirrors" / f"{name}.yml"

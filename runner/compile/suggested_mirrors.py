@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
 
 import yaml
 
+from runner.project.many_mirrors import name_by
 from runner.project.mirror import HISTORY, Mirror, MirrorColumn
 from runner.project.mirrors import own_name
 from runner.project.tables_seen import (
@@ -21,6 +22,7 @@ from runner.project.tables_seen import (
     column_type,
     digits_of,
     fits,
+    path_part,
     plain_name,
 )
 from runner.spec.words import Types
@@ -64,6 +66,41 @@ def suggested_yaml(table: TableSeen, name: str, types: Types | None) -> str:
         "    history: false",
     ]
     return "\n".join(lines) + "\n"
+
+
+# Templates for the names of mirrors, of which the first that gives each table a name of its own is suggested.
+NAMES = ("{table}", "{db}_{table}", "{source}_{db}_{schema}_{table}")
+
+
+def suggested_rule(tables: Sequence[TableSeen], others: Iterable[TableSeen], taken: Collection[str]) -> str:
+    """Returns a file with one rule for several tables of a source, for review. The `others` have mirrors; `taken` are
+    names in lower case that mirrors cannot have.
+    """
+    source = tables[0].source
+    above = dict.fromkeys(table.names[:-1] for table in tables)
+    patterns = [".".join(map(path_part, (*names, "*"))) for names in above]
+    left = [one for one in others if one.names[:-1] in above]
+    lines = [
+        "mirrors:",
+        f"  # {len(tables)} tables have landed. A table that comes later has its mirror from the run that meets it.",
+        f"  - tables: [{', '.join(map(_scalar, patterns))}]",
+        *([f"    except: [{', '.join(_scalar(one.path) for one in left)}]"] if left else []),
+        f"    of: {{source: {_scalar(source)}}}",
+        f'    name: "{next((one for one in NAMES if _are_free(one, tables, taken)), NAMES[-1])}"',
+        "    history: false",
+    ]
+    if without := [table for table in tables if not table.key and not table.row_id]:
+        lines += [
+            "    tables_like:",
+            "      # No change tells a key: name it (key: [id]), or choose count, whole_row or append.",
+        ]
+        lines += [f"      {_scalar(table.path)}: {{without_key: reject}}" for table in without]
+    return "\n".join(lines) + "\n"
+
+
+def _are_free(template: str, tables: Sequence[TableSeen], taken: Collection[str]) -> bool:
+    names = [name_by(template, table).lower() for table in tables]
+    return len({*names}) == len(names) and not {*names} & {*taken}
 
 
 def _key_lines(table: TableSeen) -> Iterator[str]:

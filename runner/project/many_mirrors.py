@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from runner.counts import enumeration
 from runner.errors import Problems, RunnerWarning, Where
 from runner.project.inputs import Source
 from runner.project.mirror import Mirror
@@ -67,24 +66,12 @@ def read_mirrors(
     return Mirrors((*written, *made), tuple(rules), by_rule, tuple(warnings))
 
 
-def unmirrored(mirrors: Iterable[Mirror], rules: Iterable[MirrorRule], seen: TablesSeen) -> RunnerWarning | None:
-    """Returns a warning about the tables of a source that have no mirror and that no rule leaves out; None if there are
-    none.
-    """
-    own = [table.name for mirror in mirrors for table in mirror.tables if table.source.name == seen.source]
-    of_source = [rule for rule in rules if rule.source.name == seen.source]
-    without = [
-        table.path
-        for table in seen.tables
-        if not any(table.names[-len(name) :] == name for name in own)
-        and not any(matches(pattern, table) for rule in of_source for pattern in (*rule.tables, *rule.left))
-    ]
-    if not without:
-        return None
-    what = "1 table" if len(without) == 1 else f"{len(without)} tables"
-    named = enumeration(without)
-    hint = f"runner mirrors suggest --source {seen.source}"
-    return RunnerWarning("unmirrored", f"{what} of source {seen.source} without a mirror: {named}", hint=hint)
+def lacks_mirror(table: TableSeen, mirrors: Iterable[Mirror], rules: Iterable[MirrorRule]) -> bool:
+    """Returns True if a table has no mirror, and no rule is for it or leaves it out."""
+    own = (one.name for mirror in mirrors for one in mirror.tables if one.source.name == table.source)
+    patterns = (one for rule in rules if rule.source.name == table.source for one in (*rule.tables, *rule.left))
+    is_mirrored = any(table.names[-len(name) :] == name for name in own)
+    return not is_mirrored and not any(matches(pattern, table) for pattern in patterns)
 
 
 # --- the mirrors of a rule
@@ -197,14 +184,17 @@ def _text(settings: Settings, key: str) -> str:
 
 
 def _name(rule: MirrorRule, table: TableSeen, settings: Settings) -> str:
-    if "name" in settings:
-        return settings["name"].text()
+    return settings["name"].text() if "name" in settings else name_by(rule.name, table)
+
+
+def name_by(template: str, table: TableSeen) -> str:
+    """Returns the name of a table's mirror by the template of a rule."""
     *others, own = table.names
-    parts = dict.fromkeys(PLACES, "") | {"source": rule.source.name, "table": own}
+    parts = dict.fromkeys(PLACES, "") | {"source": table.source, "table": own}
     # One name before the table is its database; of two, the second is its schema; of three, the first is its tenant.
     kinds = {0: (), 1: ("db",), 2: ("db", "schema"), 3: ("tenant", "db", "schema")}[len(others)]
     parts.update(zip(kinds, others))
-    return plain_name(PLACE.sub(lambda found: parts[found[1]], rule.name))
+    return plain_name(PLACE.sub(lambda found: parts[found[1]], template))
 
 
 def _entry(rule: MirrorRule, table: TableSeen, name: str, settings: Settings) -> Yaml:

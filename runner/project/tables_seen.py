@@ -49,7 +49,7 @@ MOST_DIGITS = 38
 # The digits behind the point of a decimal whose type does not say how many it has.
 SCALE = 18
 DIGITS = re.compile(r"\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)")
-PLAIN = re.compile(r"[^\W\d]\w*")
+PLAIN = re.compile(r"[^\W\d]\w*|\*")
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class TableSeen:
     @property
     def path(self) -> str:
         """The name of the table as a path: parts with other characters than letters, digits and _ are in quotes."""
-        return ".".join(name if PLAIN.fullmatch(name) else f'"{name}"' for name in self.names)
+        return ".".join(map(path_part, self.names))
 
     def after(self, row: Mapping[str, Any]) -> TableSeen:
         """Returns the table after newer changes: a row of the macro `tables_landed`."""
@@ -317,6 +317,15 @@ def wider_type(one: str, other: str) -> str:
 
 
 # --- names
+
+
+def path_part(name: str) -> str:
+    """Returns a part of a path, in quotes if it has other characters than letters, digits, _ and *.
+
+    >>> path_part("orders"), path_part("v1.orders"), path_part("*")
+    ('orders', '"v1.orders"', '*')
+    """
+    return name if PLAIN.fullmatch(name) else f'"{name}"'
 
 
 def plain_name(name: str) -> str:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from runner.contract import MACRO_GLOBALS
+from runner.counts import counted, enumeration
 from runner.errors import Problems, RunnerError, RunnerWarning
 from runner.project.inputs import Source
-from runner.project.many_mirrors import Mirrors, read_mirrors, unmirrored
+from runner.project.many_mirrors import Mirrors, lacks_mirror, read_mirrors
 from runner.project.mirror import Mirror
 from runner.project.nodes import Node, Project
 from runner.project.parse import Nodes, names_of_files, parse, read_properties, read_templates
@@ -29,7 +30,7 @@ from runner.project.state import (
     target_in,
     unique_id,
 )
-from runner.project.tables_seen import TablesSeen, tables_seen
+from runner.project.tables_seen import TableSeen, TablesSeen, tables_seen
 from runner.project.templates import Templates
 from runner.project.variables import Filler
 from runner.render import Renderer
@@ -106,9 +107,16 @@ class Workspace:
         self.formats = FormatFolders(self.project.format_folders)
         self.previous = PreviousState(self, None)
 
+    def lacks_mirror(self, table: TableSeen) -> bool:
+        """Returns True if a table has no mirror, and no rule is for it or leaves it out."""
+        return lacks_mirror(table, self._mirrors, self.mirrors.rules)
+
     def unmirrored(self, seen: TablesSeen) -> RunnerWarning | None:
         """Returns a warning about the tables of a source that have no mirror; None if there are none."""
-        return unmirrored(self._mirrors, self.mirrors.rules, seen)
+        if not (without := [table.path for table in seen.tables if self.lacks_mirror(table)]):
+            return None
+        what = f"{counted(len(without), 'table')} of source {seen.source} without a mirror: {enumeration(without)}"
+        return RunnerWarning("unmirrored", what, hint=f"runner mirrors suggest --source {seen.source}")
 
     @property
     def _mirrors(self) -> list[Mirror]:
