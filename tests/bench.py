@@ -219,7 +219,7 @@ def write_inputs(formats: Iterable[str]) -> None:
 
 def all_figures(data: Path) -> Iterator[dict[str, float]]:
     """The figures, part by part."""
-    from tests import bench_mirrors, bench_scale
+    from tests import bench_databases, bench_mirrors, bench_scale
 
     for format_name, figure, baseline in FIGURES:
         yield compared(format_name, figure, baseline, data.stat().st_size / 1e6)
@@ -228,6 +228,7 @@ def all_figures(data: Path) -> Iterator[dict[str, float]]:
     yield memory_figures(data)
     yield from bench_scale.figures()
     yield from bench_mirrors.figures()
+    yield from bench_databases.figures()
 
 
 def compared(format_name: str, figure: str, baseline: str, megabytes: float) -> dict[str, float]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests import pages
 from tests.landed import Project
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
@@ -149,3 +150,22 @@ def test_tables_that_no_mirror_has_are_named_once(tmp_path: Path) -> None:
     assert "models/m.yml: as the data is" in project.run("mirrors", "suggest").out
     by_rule = project.run("ls", "-s", "path:models/mirrors/canal.yml", "--resource-type", "model").out.split()
     assert by_rule == [f"t_{number}" for number in range(1, 8)]
+
+
+def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first part of the page by its commands; its second rule is one that the project reads."""
+    assert Project(tmp_path, {}).run("init", "demo").code == 0
+    project, out = Project(tmp_path / "demo", {}), ""
+    rule, *others = [block for block in pages.blocks(pages.ROOT / "docs/databases.md") if block.kind == "yaml"]
+    for block in pages.blocks(pages.ROOT / "docs/databases.md"):
+        if block is rule or block == rule:
+            assert (project / block.name).read_text() == block.text
+        elif block.kind == "text":
+            assert out.strip() == block.text.strip()
+        for words in pages.commands([block]):
+            ran = project.run(*words)
+            assert ran.code == 0, ran.err
+            out = ran.out
+    assert {"customers", "order_items", "orders"} <= project.statuses.keys()
+    project.write({rule.name: others[0].text})
+    assert {"shop_orders_history", "shop_customers"} <= {*project.run("ls").out.split()}

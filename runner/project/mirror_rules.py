@@ -23,9 +23,9 @@ NEW_TABLES = ("add", "warn")
 # What becomes of a mirror when its table changes: kind of change -> the ways to take it; the first is the default.
 SCHEMA = {
     "add": ("follow", "keep", "warn", "fail"),
-    "widen": ("follow", "keep", "warn", "fail"),
-    "narrow": ("keep", "follow", "warn", "fail"),
-    "drop": ("keep", "follow", "warn", "fail"),
+    "widen": ("follow", "keep"),
+    "narrow": ("keep", "follow"),
+    "drop": ("keep", "follow"),
 }
 PLACES = ("source", "tenant", "db", "schema", "table")
 PLACE = re.compile(r"\{(\w*)\}")
