@@ -45,8 +45,8 @@ class Database:
         self.folder, self.tables, self.files = folder, tables, 0
         (folder / "in").mkdir(parents=True)
         (folder / "models").mkdir()
-        paths = ", ".join(map(str, jars("spark")))
-        settings = {"storage": storage, "folder": folder, "jars": paths, "catalog": CATALOGS[storage]}
+        found = jars("spark")[0].parent / "*.jar"
+        settings = {"storage": storage, "folder": folder, "jars": found, "catalog": CATALOGS[storage]}
         (folder / "project.yml").write_text(PROJECT.format(**settings))
         (folder / "models/mirrors.yml").write_text(RULE)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from runner.errors import RunnerErrors
 from runner.project.mirror import Mirror
 from runner.project.tables_seen import TableSeen, TablesSeen, wider_type, with_new
 from runner.run.workspace import ProjectArguments, Workspace
@@ -159,6 +160,25 @@ def test_models_read_mirrors_of_rules(tmp_path: Path) -> None:
     made = workspace(tmp_path, "tables: '*', tags: [raw]", table("a.orders"), more=model)
     assert made.graph.nodes["m"].parents == ("orders",)
     assert "raw" in made.graph.nodes["orders"].tags
+
+
+def test_models_may_read_tables_that_are_still_to_come(tmp_path: Path) -> None:
+    """A project that is deployed anew has landed nothing, and must run all the same."""
+    files = {
+        "models/m.sql": "select count(*) as n from {{ ref('d_orders') }}",
+        "models/n.sql": "select * from {{ ref('m') }}",
+        "models/o.sql": "select 1 as a",
+        "models/p.yml": "models:\n  - {name: m, columns: [{name: n, data_tests: [not_null]}]}\n",
+    }
+    made = workspace(tmp_path, "tables: '*', name: 'd_{table}'", more=files)
+    assert {"m", "n"}.isdisjoint(made.graph.nodes) and "o" in made.graph.nodes
+    [warning] = made.mirrors.warnings
+    assert warning.code == "ref-waits" and "m (d_orders), n (m)" in warning.message
+    with pytest.raises(RunnerErrors, match='there is no model "orders"'):
+        workspace(tmp_path, "tables: '*', name: 'd_{table}'", more={"models/m.sql": "select {{ ref('orders') }}"})
+    # Once tables have landed, a name that none of them has is a mistake.
+    with pytest.raises(RunnerErrors, match='there is no model "d_orders"'):
+        workspace(tmp_path, "tables: '*', name: 'd_{table}'", table("a.t"), more=files)
 
 
 def test_tables_without_a_mirror(tmp_path: Path) -> None:

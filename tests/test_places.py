@@ -9,6 +9,7 @@ import pytest
 
 from runner.contract import MACRO_GLOBALS
 from runner.errors import Problems, Where, excerpt
+from runner.project.many_mirrors import Mirrors
 from runner.project.parse import read_templates
 from runner.project.project import read_project
 from runner.render import Renderer, TracingRenderer
@@ -133,7 +134,9 @@ def test_macros_whose_text_is_compared_print_no_marks(project) -> None:
             "models/m.sql": "select\n{% if side() == 'left' %}\n  amout\n{% endif %}\nfrom t",
         }
     )
-    templates = read_templates(read_project(root, None, {}, None, Secrets()), [], [], Problems())
+    templates = read_templates(
+        read_project(root, None, {}, None, Secrets()), [], Mirrors((), (), frozenset(), ()), Problems()
+    )
     path = root / "models/m.sql"
     trace = templates.trace(path, templates.sql(path))
     assert trace and trace.place(3, 3) == Where(path, 3, 3)

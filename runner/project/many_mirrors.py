@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.errors import Problems, RunnerWarning, Where
 from runner.project.inputs import Source
-from runner.project.mirror import Mirror
+from runner.project.mirror import HISTORY, Mirror
 from runner.project.mirror_rules import LIKE_KEYS, PLACE, PLACES, MirrorRule, is_rule, matches, read_rule
 from runner.project.mirrors import MIRROR_KEYS, mirror_names, own_name
 from runner.project.nodes import Node
@@ -25,13 +26,15 @@ TABLE_COLUMN, TABLE_SENT_AS = "_table", "meta.table"
 @dataclass(frozen=True)
 class Mirrors:
     """The mirrors of a project, each an entry under `mirrors` as a person writes it: those that stand in files, and
-    those that `rules` stand for, whose names are `by_rule`. `warnings` are about tables that have no mirror.
+    those that `rules` stand for, whose names are `by_rule`. `warnings` are about tables that have no mirror. `awaited`
+    are the names that mirrors may get of sources of which nothing has landed yet.
     """
 
     entries: tuple[Yaml, ...]
     rules: tuple[MirrorRule, ...]
     by_rule: frozenset[str]
     warnings: tuple[RunnerWarning, ...]
+    awaited: tuple[re.Pattern[str], ...] = ()
 
     def makes(self, node: Node) -> bool:
         """Returns True if a node is a mirror that a rule makes, or one of the tests that each mirror has."""
@@ -58,12 +61,22 @@ def read_mirrors(
                 rules += [read_rule(entry, by_name)] if is_rule(entry) else []
     taken = {name.lower(): where for name, where in names.items()}
     taken |= {name.lower(): entry.where() for entry in written for name in mirror_names(entry)}
+    awaited = list[re.Pattern[str]]()
     for rule in rules:
-        found = expanded(rule, seen(rule.source), taken)
+        tables = seen(rule.source)
+        found = expanded(rule, tables, taken)
         made += found.entries
         warnings += found.warnings
+        awaited += [] if tables.tables else [_names_of(rule)]
     by_rule = frozenset(name for entry in made for name in mirror_names(entry))
-    return Mirrors((*written, *made), tuple(rules), by_rule, tuple(warnings))
+    return Mirrors((*written, *made), tuple(rules), by_rule, tuple(warnings), tuple(awaited))
+
+
+def _names_of(rule: MirrorRule) -> re.Pattern[str]:
+    """Returns the pattern of the names that a rule gives to mirrors and histories."""
+    names = [rule.into or PLACE.sub("*", rule.name), *(like["name"].value for _, like in rule.like if like.get("name"))]
+    texts = (r"\w*".join(map(re.escape, str(name).split("*"))) for name in names)
+    return re.compile(f"(?:{'|'.join(texts)})(?:{HISTORY})?")
 
 
 def lacks_mirror(table: TableSeen, mirrors: Iterable[Mirror], rules: Iterable[MirrorRule]) -> bool:

@@ -8,17 +8,18 @@ from pathlib import Path, PurePath
 from runner.contract import COLUMNS
 from runner.errors import Problems, RunnerError, Where, did_you_mean
 from runner.project.inputs import Source
+from runner.project.many_mirrors import Mirrors
 from runner.project.mirrors import generated_tests, mirror_names, mirror_nodes, mirror_tests
 from runner.project.models import check_new_rows, model_node, seed_files, seed_node, with_properties
 from runner.project.nodes import STREAMING, Case, DataTest, Exposure, Graph, Model, Node, Project, SourcesView
 from runner.project.properties import (
     COLUMN_KEYS,
     EXPOSURE_KEYS,
-    MODEL_KEYS,
     data_tests,
     doc_blocks,
     entries,
     optional_text,
+    properties_by_name,
     read_property_file,
     with_docs,
 )
@@ -54,12 +55,12 @@ def names_of_files(project: Project) -> dict[str, Where]:
     return {**views, **sources, **{path.stem: Where(path) for path in paths}}
 
 
-def read_templates(project: Project, properties: list[Yaml], mirrors: Iterable[Yaml], problems: Problems) -> Templates:
+def read_templates(project: Project, properties: list[Yaml], mirrors: Mirrors, problems: Problems) -> Templates:
     """Returns the project's templates, which know the names of all its models and the tables that others make; raises
     mistakes in its macros. Mistakes in these tables are added to `problems`.
     """
-    models = {*names_of_files(project), *(name for entry in mirrors for name in mirror_names(entry))}
-    return Templates(project, models, external_tables(project, properties, problems))
+    models = {*names_of_files(project), *(name for entry in mirrors.entries for name in mirror_names(entry))}
+    return Templates(project, models, external_tables(project, properties, problems), mirrors.awaited)
 
 
 def parse(
@@ -75,7 +76,7 @@ def parse(
             nodes.add(node)
     for node in _views(project.sources):
         nodes.add(node)
-    described, described_seeds = (_described(files, key, problems) for key in ("models", "seeds"))
+    described, described_seeds = (properties_by_name(files, key, problems) for key in ("models", "seeds"))
     tests = Tests(project, templates, nodes.by_name)
     for node, written in templates.foreign.values():
         nodes.add(node)
@@ -93,6 +94,7 @@ def parse(
         with problems.gathered():
             nodes.add(_exposure(entry, nodes, templates))
     _add_tests(nodes, tests, files)
+    _leave_out_waiting(nodes, templates)
     _check_parents(nodes)
     templates.relations = {name: node.relation for name, node in nodes.by_name.items()}
     if not project.sources:
@@ -127,7 +129,8 @@ MOST_OF_NAME = 200
 
 class Nodes:
     """The nodes found so far. `by_relation` are those that have a table or view of a name, their own or one beside it;
-    `disabled` are the names of models that are not enabled.
+    `disabled` are the names of models that are not enabled, `waiting` those of models that read the mirror, or another
+    such model, of a table that has not landed yet.
     """
 
     def __init__(self, project: Project, problems: Problems) -> None:
@@ -135,6 +138,7 @@ class Nodes:
         self.by_name: dict[str, Node] = {}
         self.by_relation: dict[str, Node] = {}
         self.disabled: set[str] = set()
+        self.waiting: dict[str, str] = {}
 
     def add(self, node: Node) -> None:
         parts = PurePath(node.name).parts
@@ -242,22 +246,32 @@ def _unit_tests(file: Yaml) -> list[Yaml]:
     return file["unit_tests"].list().elements() if file.get("unit_tests") else []
 
 
-def _described(files: Iterable[Yaml], key: str, problems: Problems) -> dict[str, Yaml]:
-    """Returns the properties of models or seeds, by their names."""
-    out: dict[str, Yaml] = {}
-    for entry in (entry for file in files for entry in entries(file, key, MODEL_KEYS, problems)):
-        first = out.setdefault(entry["name"].text(), entry)
-        if first is not entry:
-            message = f'the {key[:-1]} "{entry["name"].value}" is described twice'
-            problems.add(entry.error("duplicate-key", message, f"also at {first.where()}"))
-    return out
-
-
 def _leave_out_unread_views(nodes: Nodes) -> None:
     """Removes the views of all sources that nothing reads, from a project that has no source."""
     read = {parent for node in nodes.by_name.values() for parent in node.parents}
     for view in VIEWS.keys() - read:
         del nodes.by_name[view]
+
+
+def _leave_out_waiting(nodes: Nodes, templates: Templates) -> None:
+    """Removes the nodes that read mirrors of tables that have not landed yet, and all that read those."""
+    gone: set[str] = set()
+    while True:
+        waiting = {
+            node.name: missing
+            for node in nodes.by_name.values()
+            if (missing := [one for one in node.parents if one in gone or _is_awaited(one, nodes, templates)])
+        }
+        if not waiting:
+            return
+        gone |= waiting.keys()
+        for name, missing in waiting.items():
+            if nodes.by_name.pop(name).model:
+                nodes.waiting[name] = missing[0]
+
+
+def _is_awaited(name: str, nodes: Nodes, templates: Templates) -> bool:
+    return name not in nodes.by_name and name not in nodes.disabled and templates.awaits(name)
 
 
 def _check_parents(nodes: Nodes) -> None:

@@ -74,6 +74,17 @@ def entries(
     return out
 
 
+def properties_by_name(files: Iterable[Yaml], key: str, problems: Problems) -> dict[str, Yaml]:
+    """Returns the properties of models or seeds, by their names."""
+    out: dict[str, Yaml] = {}
+    for entry in (entry for file in files for entry in entries(file, key, MODEL_KEYS, problems)):
+        first = out.setdefault(entry["name"].text(), entry)
+        if first is not entry:
+            message = f'the {key[:-1]} "{entry["name"].value}" is described twice'
+            problems.add(entry.error("duplicate-key", message, f"also at {first.where()}"))
+    return out
+
+
 def described_columns(yaml: Yaml | None) -> dict[str, str]:
     """Returns the columns under `columns`, with their descriptions."""
     columns = entries(yaml, "columns", COLUMN_KEYS)

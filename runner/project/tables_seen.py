@@ -10,7 +10,8 @@ from typing import Any
 
 import orjson
 
-from runner.files import is_uri, mapping, read_text
+from runner.errors import RunnerError, Where
+from runner.files import Damaged, is_uri, mapping, read_text
 from runner.project.inputs import Source, Target
 from runner.spec.vocabulary import bare_type
 from runner.spec.words import Types, TypeTable
@@ -175,7 +176,10 @@ class TablesSeen:
     def read(cls, text: str, path: str) -> TablesSeen:
         """Returns the record that a run has written; raises Damaged."""
         record = mapping(text, path, ("source", "tables"))
-        return cls(**{**record, "tables": tuple(_table(one) for one in record["tables"])})
+        try:
+            return cls(**{**record, "tables": tuple(_table(one) for one in record["tables"])})
+        except (TypeError, KeyError):
+            raise Damaged(path, "no record of tables") from None
 
     def told(self) -> list[object]:
         """Returns what mirrors are made of: the tables without the numbers of their changes."""
@@ -200,9 +204,15 @@ def path_of_seen(target: Target, source: Source, target_path: Path) -> str:
 
 
 def tables_seen(target: Target, source: Source, target_path: Path) -> TablesSeen:
-    """Returns the tables seen of a source, as far as the last run that landed it knows; raises Damaged."""
+    """Returns the tables seen of a source, as far as the last run that landed it knows; raises `tables-seen` for a
+    record that is damaged.
+    """
     path = path_of_seen(target, source, target_path)
-    return TablesSeen.read(read_text(Path(path)), path) if Path(path).exists() else TablesSeen(source.name)
+    try:
+        return TablesSeen.read(read_text(Path(path)), path) if Path(path).exists() else TablesSeen(source.name)
+    except Damaged:
+        hint = "remove it: the next run looks again at all that has landed"
+        raise RunnerError("tables-seen", "the record of the tables seen is damaged", Where(Path(path)), hint) from None
 
 
 # --- types

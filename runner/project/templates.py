@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -36,9 +37,18 @@ class Reading:
 
 
 class Templates:
-    """The models and macros of a project. Not safe for several threads, except for macros that name no models."""
+    """The models and macros of a project; `awaited` are names that models may get later. Not safe for several threads,
+    except for macros that name no models.
+    """
 
-    def __init__(self, project: Project, models: Iterable[str], foreign: Iterable[tuple[Node, Yaml]] = ()) -> None:
+    def __init__(
+        self,
+        project: Project,
+        models: Iterable[str],
+        foreign: Iterable[tuple[Node, Yaml]] = (),
+        awaited: Iterable[re.Pattern[str]] = (),
+    ) -> None:
+        self.awaited = tuple(awaited)
         self.models, self.secrets, self.target = set(models), project.secrets, project.target
         self.project, self.sources = project.name, {source.name: source for source in project.sources}
         self.vars = project.vars
@@ -225,10 +235,14 @@ class Templates:
             message = f'there is no project "{names[0]}"'
             raise RunnerError("ref-unknown", message, hint=f'there are no packages: this project is "{self.project}"')
         model = _one_name("ref", names[-1:] if len(names) == 2 else names)
-        if model not in self.models:
+        if model not in self.models and not self.awaits(model):
             raise RunnerError("ref-unknown", f'there is no model "{model}"', hint=nearest_or_all(model, self.models))
         self.reading.parents.append(model)
         return name(self._relation(model))
+
+    def awaits(self, model: str) -> bool:
+        """Returns True if a model may be the mirror of a table that has not landed yet."""
+        return any(pattern.fullmatch(model) for pattern in self.awaited)
 
     def _var(self, name: str, default: Any = NOT_GIVEN) -> Any:
         return variable({**self.vars, **self.overrides.vars}, name, default)

@@ -87,6 +87,8 @@ class Mirrors:
         """Builds a table, or brings it up to date. Raises QueryFailed, also for columns that the mirror does not have
         if `on_drift` is `fail`.
         """
+        for table in query.mirror.tables:
+            self.seen.look(table.source)
         query, begun = self.seen.current(query), self.tables.begun_refresh(query.model)
         seen, progress = self.reading.changelogs(query.model), self.tables.progress(query.model)
         if not begun and self._is_up_to_date(query, seen, progress):

@@ -92,7 +92,8 @@ class Run:
     @property
     def sources_landed(self) -> list[Source]:
         """The sources with mirrors whose messages this run has landed."""
-        return [source for source in self.project.sources if source.name in self.seen.looked]
+        landed = [node.model.source for node in self.nodes if node.model and node.model.source]
+        return [source for source in landed if source.name in self.workspace.mirrored]
 
     @contextmanager
     def of_new_tables(self, workspace: Workspace, nodes: list[Node]) -> Iterator[Run]:

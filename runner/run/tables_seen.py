@@ -24,9 +24,9 @@ class SeenByRun:
     def __init__(self, run: Run) -> None:
         self.tables, self.target_path, self.workspace = run.tables, run.project.target_path, run.workspace
         self.known: dict[str, TablesSeen] = {}
-        self.looked: set[str] = set()
         self.has_changed = False
-        self.reading = Lock()
+        # Mirrors of one source are built in several threads: one of them looks, and the others wait for it.
+        self.looking, self.reading = Lock(), Lock()
 
     def of(self, source: Source) -> TablesSeen:
         """Returns the tables seen of a source as they were last recorded; raises Damaged."""
@@ -37,17 +37,24 @@ class SeenByRun:
         return self.known[source.name]
 
     def look(self, source: Source) -> TablesSeen:
-        """Looks at what has landed since the record was written, and writes it again."""
-        before = self.of(source)
-        after = self.known[source.name] = looked_at(self.tables, source.model, before)
-        self.looked.add(source.name)
-        if after != before:
-            self.has_changed |= after.told() != before.told()
-            self.tables.files.write(self._path(source), after.text())
-            if is_uri(self.tables.target.path):
-                # Commands without Spark read the tables there.
-                write_whole(Path(path_of_seen(self.tables.target, source, self.target_path)), after.text())
-        return after
+        """Looks at what has landed since the record was written, and writes it again. A changelog of another target is
+        not looked at.
+        """
+        with self.looking:
+            before = self.of(source)
+            if source.model in self.tables.borrowed:
+                return before
+            after = self.known[source.name] = looked_at(self.tables, source.model, before)
+            if after != before:
+                self.has_changed |= after.told() != before.told()
+                self._write(source, after)
+            return after
+
+    def _write(self, source: Source, seen: TablesSeen) -> None:
+        self.tables.files.write(self._path(source), seen.text())
+        if is_uri(self.tables.target.path):
+            # Commands without Spark read the tables there.
+            write_whole(Path(path_of_seen(self.tables.target, source, self.target_path)), seen.text())
 
     def current(self, query: MirrorQuery) -> MirrorQuery:
         """Returns the query of a mirror as its rule, if a rule makes it, says now."""

@@ -91,8 +91,15 @@ def read_nodes(project: Project, problems: Problems) -> tuple[Templates, Mirrors
 
     files = read_properties(project, problems)
     mirrors = read_mirrors(files, project.sources, seen, names_of_files(project), problems)
-    templates = read_templates(project, files, mirrors.entries, problems)
-    return templates, mirrors, parse(project, files, mirrors.entries, templates, problems)
+    templates = read_templates(project, files, mirrors, problems)
+    nodes = parse(project, files, mirrors.entries, templates, problems)
+    if nodes.waiting:
+        named = enumeration([f"{name} ({parent})" for name, parent in nodes.waiting.items()])
+        what = (
+            f"{counted(len(nodes.waiting), 'model')} left out that read tables of which nothing has landed yet: {named}"
+        )
+        mirrors = replace(mirrors, warnings=(*mirrors.warnings, RunnerWarning("ref-waits", what)))
+    return templates, mirrors, nodes
 
 
 class Workspace:
