@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -46,12 +46,12 @@ ENDINGS = {"json": "jsonl", "avro": "base64"}
 class OnDemand(dict[str, CompiledNode]):
     """Compiled nodes. Some of the models are compiled when they are first asked for, in any thread."""
 
-    def __init__(self, compile_one: Callable[[Node], CompiledNode], later: Mapping[str, Node]) -> None:
+    def __init__(self, compiler: Compiler, later: Mapping[str, Node]) -> None:
         super().__init__()
-        self.compile_one, self.later = compile_one, later
+        self.compiler, self.later = compiler, later
 
     def __missing__(self, name: str) -> CompiledNode:
-        return self.setdefault(name, self.compile_one(self.later[name]))
+        return self.setdefault(name, self.compiler.model(self.later[name]))
 
 
 def compile_nodes(
@@ -66,23 +66,18 @@ def compile_nodes(
     """
     nodes, compiler = list(nodes), Compiler(templates, formats, library)
     problems = Problems()
-
-    def compile_one(node: Node) -> CompiledNode:
-        assert node.model
-        return library.complete(compiler.model(node.model, node))
-
-    compiled = OnDemand(compile_one, {node.name: node for node in nodes if node.name in later})
+    compiled = OnDemand(compiler, {node.name: node for node in nodes if node.name in later})
     cases: dict[str, CompiledCase] = {}
     function_tests: dict[str, CompiledFunctionTest] = {}
     times: dict[str, tuple[datetime, datetime]] = {}
     for node in nodes:
-        if node.name in later:
+        if node.name in compiled.later:
             continue
         began = datetime.now(timezone.utc)
         with problems.gathered():
             match node.subject:
                 case Model():
-                    compiled[node.name] = compile_one(node)
+                    compiled[node.name] = compiler.model(node)
                 case DataTest() as test:
                     compiled[node.name] = library.complete(compiler.data_test(test))
                 case UnitTest(file=Path() as path, overrides=overrides):
@@ -112,8 +107,12 @@ class Compiler:
         # The queries of formats for cases, each compiled once for all cases with the same settings.
         self.queries: dict[tuple[str, str], CompiledNode] = {}
 
-    def model(self, model: Model, node: Node) -> CompiledNode:
-        """Returns the SQL of a model; raises `model-empty` for a file without any."""
+    def model(self, node: Node) -> CompiledNode:
+        """Returns the SQL of a model with the functions that it needs; raises `model-empty` for a file without any."""
+        assert node.model
+        return self.library.complete(self._model(node.model, node))
+
+    def _model(self, model: Model, node: Node) -> CompiledNode:
         match model.query:
             case Source() as source:
                 return self._source(source)
