@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import Mock
 
 from runner.engine.errors import QueryFailed, query_errors
-from runner.project.nodes import Model, Node
+from runner.project.nodes import Graph, Model, Node
 from runner.run.continuous import Continuous, Follower, Following, Stream
 from runner.run.landing import Landing
 from runner.run.results import Result
@@ -118,7 +118,7 @@ def test_a_stream_that_fails_is_started_again_after_longer_and_longer_pauses() -
     landing: Any = SimpleNamespace(start=start, explained=lambda _: nullcontext())
     nothing = lambda *_: None  # noqa: E731
     watcher: Any = SimpleNamespace(opened=nothing, started=nothing, finished=nothing, say=nothing)
-    run = Mock(landing=landing, nodes=[], signals=StopSignals())
+    run = Mock(landing=landing, nodes=[], graph=Graph({}), signals=StopSignals())
     watched = Continuous(run, watcher, "1 second")
     watched.total, pauses = 1, []
     watched._start(NODE, SOURCE, 1)
@@ -139,7 +139,7 @@ def test_a_jvm_that_ends_fails_its_streams_unless_they_were_to_stop() -> None:
 
     def result(signals: int) -> Result:
         tables: Any = SimpleNamespace(naming_damage=lambda _: query_errors())
-        run = Mock(tables=tables, nodes=[], signals=StopSignals())
+        run = Mock(tables=tables, nodes=[], graph=Graph({}), signals=StopSignals())
         run.landing = Landing(run)
         watcher: Any = SimpleNamespace(finished=lambda *_: None)
         watched = Continuous(run, watcher, "1 second")

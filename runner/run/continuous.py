@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from runner.contract import Landed
+from runner.counts import enumeration
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
 from runner.engine.messages import has_run, lag, landed
 from runner.project.inputs import Source
@@ -114,6 +115,7 @@ class Continuous:
         mirrors = [(node, node.model.mirror) for node in run.nodes if node.model and node.model.mirror]
         followers = [Follower(node, nth, mirror) for nth, (node, mirror) in enumerate(mirrors, len(self.sources) + 1)]
         self.following = Following(self._rebuilt, followers)
+        self.seen, self.known_mirrors = run.seen, frozenset(run.graph.nodes)
         self.running: list[Stream] = []
         self.paused: dict[str, tuple[float, Callable[[], None]]] = {}
         self.results: list[Result] = []
@@ -264,7 +266,15 @@ class Continuous:
                 self.watcher.say(f"{name}: {note}")
         self._keep(result)
         self.watcher.followed(name, result, behind)
+        self._tell_new_tables()
         self.reported_at = time.monotonic()
+
+    def _tell_new_tables(self) -> None:
+        """Reports once that a rule has mirrors of tables that are new: their nodes are not among those of this run."""
+        new = sorted(self.seen.project_now().mirrors.by_rule - self.known_mirrors)
+        self.known_mirrors |= frozenset(new)
+        if new:
+            self.watcher.say(f"new tables: the next start of the runner makes their mirrors: {enumeration(new)}")
 
     def _report_if_idle(self) -> None:
         if time.monotonic() - self.reported_at < QUIET_SECONDS:
