@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import artifacts
+from runner.compile.compiled import Compiled
 from runner.compile.contents import ContentsOf
 from runner.compile.library import Library, functions_file
 from runner.engine.locks import Session, TableLocks
@@ -36,7 +37,8 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
     and the manifest before the block; after it, writes and reports the results. With `may_be_small` Java is started for
     a small job, if the run is one. Raises Interrupted after the results are written.
     """
-    _write_project(run)
+    # The nodes are compiled here: all mistakes in their SQL are raised before anything is locked or started.
+    _write_project(run, run.compiled)
     graph = run.graph
     run.run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
     began, is_written = time.monotonic(), False
@@ -52,8 +54,9 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
             finally:
                 # The results are written before the session ends, which may hang.
                 if run.results is not None:
+                    # Nodes of tables that the run has met have come to the graph (`Run.of_new_tables`).
                     if run.graph is not graph:
-                        _write_project(run)
+                        _write_project(run, run.compiled)
                     _write(run, began)
                     is_written = True
     except KeyboardInterrupt:
@@ -68,10 +71,10 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
             report.done(run.results or [])
 
 
-def _write_project(run: Run) -> None:
+def _write_project(run: Run, compiled: Compiled) -> None:
     """Writes the compiled SQL and the manifest."""
-    artifacts.write_compiled(run.project, run.graph, run.compiled, functions_file(run.macro, run.compiled))
-    artifacts.write_manifest(run.project, run.graph, run.compiled, ContentsOf(run.project, run.library).node)
+    artifacts.write_compiled(run.project, run.graph, compiled, functions_file(run.macro, compiled))
+    artifacts.write_manifest(run.project, run.graph, compiled, ContentsOf(run.project, run.library).node)
 
 
 @contextmanager

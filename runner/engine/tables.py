@@ -56,7 +56,7 @@ class Tables:
         self.storage = STORAGES[self.target.storage](spark, self.files, self.target, macro)
         # Changelog -> the position up to which the view that this run has created shows its rows; None if the view
         # shows no rows.
-        self.seen: dict[str, Position | None] = {}
+        self.positions: dict[str, Position | None] = {}
 
     def checkpoint(self, name: str) -> Checkpoint:
         return Checkpoint(self.files, f"{self.target.at('_checkpoints')}/{name}")
@@ -96,7 +96,7 @@ class Tables:
         """
         if self.reads_nothing:
             return None
-        return self.seen[name] if name in self.seen else self._position(name)
+        return self.positions[name] if name in self.positions else self._position(name)
 
     def _position(self, name: str) -> Position:
         return Position(self.storage.identity(name), self.checkpoint(name).newest_commit)
@@ -150,7 +150,7 @@ class Tables:
         except QueryFailed:
             self.check_changelog(name)
             raise
-        self.seen[name] = position if is_there else self._absent_changelog_view(name, position)
+        self.positions[name] = position if is_there else self._absent_changelog_view(name, position)
 
     def _absent_changelog_view(self, name: str, position: Position) -> Position:
         """Creates a view of a changelog that is not in this target: of the changelog of another target, or without
@@ -171,7 +171,7 @@ class Tables:
 
     def empty_changelog_view(self, name: str) -> None:
         """Creates a view of a changelog without rows."""
-        self.seen[name] = None
+        self.positions[name] = None
         self.spark.view(name, self.macro("no_rows", COLUMNS))
 
     def table_view(self, name: str) -> bool:
@@ -293,13 +293,15 @@ class Tables:
         number of the only batch, None if there may be several; `are_few` is True if the stream will read few messages.
         """
         sink = self.storage.sink(name)
-        # A clone has catalogs of its own: this session may not see for a while what they write.
+        # A clone takes the views and functions of this session along, which the SQL names. It has catalogs of its own:
+        # this session may not see for a while what they write.
         spark = self.spark if sink.table else self.spark.for_messages(are_few)
         frame = changelog_stream(spark, sql, self.macro("landed_counts"), run_id, batch)
         self.storage.create_changelog(name)
         checkpoint = self.checkpoint(name)
         checkpoint.drop_leftovers()
         if checkpoint.newest_commit < 0:
+            # Before the first batch, table and checkpoint have the same identity: `check_consistency` compares them.
             checkpoint.write_table(self.storage.identity(name) or "")
         return start_stream(frame, name, checkpoint.folder, sink, trigger)
 

@@ -14,7 +14,7 @@ from runner.engine.checkpoint import Fingerprint, Offsets
 from runner.engine.errors import NO_SPACE, QueryFailed, SparkGone, query_errors, telling
 from runner.engine.kafka import topics_now
 from runner.engine.messages import LIMITS, newest_landed, source_view
-from runner.engine.messages import landed as landed_by
+from runner.engine.messages import landed as landed_in
 from runner.engine.tables import check_consistency
 from runner.errors import full_refresh
 from runner.project.inputs import Messages, Source, Topics
@@ -101,7 +101,7 @@ class Landing:
     def _landed_by(self, source: Source, query: Any) -> Landed:
         progress = query.recentProgress
         self.remember(source, newest_landed(progress))
-        return landed_by(progress)
+        return landed_in(progress)
 
     def result(self, source: Source, landed: Landed, notes: tuple[str, ...]) -> Result:
         """Returns the result of a model whose stream has ended: a warning if there are notes, dead letters, parts that

@@ -50,6 +50,7 @@ class Run:
     session of Spark nothing may import it.
     """
 
+    # Set once there is a session: `lock` and `run_id` by `session`, `spark` by `begin`.
     spark: Spark
     lock: Callable[[Iterable[str]], None]
     results: list[Result] | None = None
