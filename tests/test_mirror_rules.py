@@ -87,13 +87,19 @@ def test_what_the_runner_takes_from_what_landed(tmp_path: Path) -> None:
     ("schema", "expected", "left_out", "on_drift"),
     [
         # By default columns are added and kept, types become wider and never narrower.
-        ("", {"wider": "decimal(12,2)", "narrower": "decimal(12,2)", "new": "string", "gone": "string"}, (), "warn"),
-        ("add: keep, ", {"gone": "string"}, ("new",), "warn"),
-        ("add: warn, ", {"gone": "string"}, (), "warn"),
-        ("add: fail, ", {"gone": "string"}, (), "fail"),
-        ("drop: follow, ", {"new": "string"}, ("gone",), "warn"),
-        ("widen: keep, ", {"wider": "decimal(8,2)", "new": "string", "gone": "string"}, (), "warn"),
-        ("narrow: follow, ", {"narrower": "decimal(8,2)", "new": "string", "gone": "string"}, (), "warn"),
+        (
+            "",
+            {"wider": "decimal(12,2)", "narrower": "decimal(12,2)", "new": "string", "gone": "string"},
+            ("old",),
+            "warn",
+        ),
+        ("add: keep, ", {"gone": "string"}, ("new", "old"), "warn"),
+        ("add: warn, ", {"gone": "string"}, ("old",), "warn"),
+        ("add: fail, ", {"gone": "string"}, ("old",), "fail"),
+        ("drop: follow, ", {"new": "string"}, ("gone", "old"), "warn"),
+        ("rename: keep, ", {"new": "string", "gone": "string", "old": "string"}, (), "warn"),
+        ("widen: keep, ", {"wider": "decimal(8,2)", "new": "string", "gone": "string"}, ("old",), "warn"),
+        ("narrow: follow, ", {"narrower": "decimal(8,2)", "new": "string", "gone": "string"}, ("old",), "warn"),
     ],
 )
 def test_columns_that_change(
@@ -104,6 +110,7 @@ def test_columns_that_change(
         column("narrower", "decimal(8,2)", "decimal(12,2)"),
         column("new", is_added=True),
         column("gone", is_gone=True),
+        column("old", is_gone=True, is_renamed=True),
     ]
     rule = f"tables: '*', schema: {{{schema.rstrip(', ')}}}" if schema else "tables: '*'"
     mirror = mirrors(workspace(tmp_path, rule, table("a.t", *columns)))["t"]
@@ -223,6 +230,20 @@ def test_a_column_that_comes_back_is_there() -> None:
     rows = [landed(0, shape({"id": "int", "a": "int"}), shape({"id": "int"}), shape({"id": "int", "a": "int"}))]
     [t] = with_new(TablesSeen("shop"), rows, "x", 0).tables
     assert [one.name for one in t.there] == ["id", "a"]
+
+
+def test_a_column_has_its_new_name_before_a_row_has_it() -> None:
+    first = landed(0, shape({"id": "int", "old": "int", "new_b": "int", "B": "text"}), names=("d", "t"))
+    other = landed(0, shape({"id": "int", "old": "int"}), names=("e", "t"))
+    seen = with_new(TablesSeen("shop"), [first, other], "x", 0)
+    t, u = seen.renamed([(("D", "T"), "OLD", "new"), (("d", "t"), "b", "new_b")]).tables
+    assert [one.name for one in t.there] == ["id", "new", "new_b"]
+    assert {one.name: one.is_renamed for one in t.columns if one.is_gone} == {"old": True, "B": True}
+    assert t.columns[1].type == "int" and t.columns[1].is_added
+    assert [one.name for one in u.there] == ["id", "old"]
+    # A column that comes back under its old name is there again.
+    [again, _] = with_new(seen, [landed(1, shape({"id": "int", "old": "int"}), names=("d", "t"))], "x", 1).tables
+    assert "old" in [one.name for one in again.there]
 
 
 def test_row_ids_are_a_key_only_if_each_change_tells_them() -> None:

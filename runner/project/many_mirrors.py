@@ -246,7 +246,7 @@ def _columns(rule: MirrorRule, table: TableSeen, settings: Settings) -> tuple[di
             continue
         seen.add(lower)
         if lower not in given and name.lower() not in given and _is_kept_out(rule, column):
-            if rule.schema["add" if column.is_added else "drop"] in ("keep", "follow"):
+            if column.is_gone or rule.schema["add"] == "keep":
                 without.append(column.name)
             continue
         kind = _type(rule, column, rule.source.format.types)
@@ -259,7 +259,8 @@ def _columns(rule: MirrorRule, table: TableSeen, settings: Settings) -> tuple[di
 
 def _is_kept_out(rule: MirrorRule, column: ColumnSeen) -> bool:
     """Returns True if a mirror is not to have a column of its table."""
-    return (column.is_added and rule.schema["add"] != "follow") or (column.is_gone and rule.schema["drop"] == "follow")
+    is_followed = rule.schema["rename" if column.is_renamed else "drop"] == "follow"
+    return (column.is_added and rule.schema["add"] != "follow") or (column.is_gone and is_followed)
 
 
 def _type(rule: MirrorRule, column: ColumnSeen, types: Types | None) -> str:

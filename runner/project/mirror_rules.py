@@ -26,6 +26,7 @@ SCHEMA = {
     "widen": ("follow", "keep"),
     "narrow": ("keep", "follow"),
     "drop": ("keep", "follow"),
+    "rename": ("follow", "keep"),
 }
 PLACES = ("source", "tenant", "db", "schema", "table")
 PLACE = re.compile(r"\{(\w*)\}")

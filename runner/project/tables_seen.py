@@ -59,7 +59,7 @@ class ColumnSeen:
     other types that were sent before it, oldest first. `unfit` is the number of values that do not fit a type, by type,
     where there are some. `integer_digits` and `fraction_digits` are the most digits that a value has before and behind
     the point, None if not all values are numbers. If it `is_added`, the table was seen without it before. If it
-    `is_gone`, the table no longer has it.
+    `is_gone`, the table no longer has it; if it `is_renamed` too, the table has it under another name.
     """
 
     name: str
@@ -70,13 +70,16 @@ class ColumnSeen:
     fraction_digits: int | None = 0
     is_added: bool = False
     is_gone: bool = False
+    is_renamed: bool = False
 
     def sent_as(self, kind: str | None) -> ColumnSeen:
         """Returns the column after it was sent with a type, or without one."""
         if kind is None or kind == self.type:
-            return replace(self, is_gone=False)
+            return replace(self, is_gone=False, is_renamed=False)
         earlier = dict.fromkeys((*self.earlier, *((self.type,) if self.type else ())))
-        return replace(self, type=kind, earlier=tuple(one for one in earlier if one != kind), is_gone=False)
+        return replace(
+            self, type=kind, earlier=tuple(one for one in earlier if one != kind), is_gone=False, is_renamed=False
+        )
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,22 @@ class TableSeen:
     def _column(self, name: str, columns: Mapping[str, ColumnSeen]) -> ColumnSeen:
         return columns.get(name) or ColumnSeen(name, is_added=bool(self.columns))
 
+    def is_named(self, names: tuple[str, ...]) -> bool:
+        """Returns True if the table has a name with these last parts, whatever the case of letters."""
+        own = self.names[len(self.names) - len(names) :] if len(names) <= len(self.names) else ()
+        return [part.lower() for part in own] == [part.lower() for part in names]
+
+    def renamed(self, old: str, new: str) -> TableSeen:
+        """Returns the table after a statement gave a column another name."""
+        columns, known = list[ColumnSeen](), {column.name.lower() for column in self.columns}
+        for column in self.columns:
+            if column.name.lower() == old.lower():
+                if new.lower() not in known:
+                    columns.append(replace(column, name=new, is_added=True))
+                column = replace(column, is_gone=True, is_renamed=True)
+            columns.append(column)
+        return replace(self, columns=tuple(columns))
+
     def with_values(self, rows: Mapping[str, Mapping[str, Any]]) -> TableSeen:
         """Returns the table with what was found in the values of columns: column -> a row of the macro
         `values_landed`.
@@ -180,6 +199,13 @@ class TablesSeen:
             return cls(**{**record, "tables": tuple(_table(one) for one in record["tables"])})
         except (TypeError, KeyError):
             raise Damaged(path, "no record of tables") from None
+
+    def renamed(self, columns: Iterable[tuple[tuple[str, ...], str, str]]) -> TablesSeen:
+        """Returns the tables after columns got other names: the table's name, the old name and the new one of each."""
+        tables = self.tables
+        for names, old, new in columns:
+            tables = tuple(one.renamed(old, new) if one.is_named(names) else one for one in tables)
+        return replace(self, tables=tables)
 
     def told(self) -> list[object]:
         """Returns what mirrors are made of: the tables without the numbers of their changes."""

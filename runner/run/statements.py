@@ -151,6 +151,16 @@ def followed(mirror: Mirror, rows: Iterable[Row], tables_named: TablesNamed) -> 
     return Followed(tuple(effects), replace(mirror, tables=tuple(tables)), tuple(dict.fromkeys(lost)))
 
 
+def renamed_columns(rows: Iterable[Row]) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Yields the columns that get another name by statements, in their order: the name of the table, then those of the
+    column before and after.
+    """
+    for row in _in_order(_each_once(rows)):
+        for action in _actions(row):
+            if action.kind == "rename":
+                yield _whole(action.name, row), action.column, action.to[0]
+
+
 class _Reader:
     """Reads statements backward: the name that a table has now tells which name it had before."""
 

@@ -12,6 +12,7 @@ from runner.files import is_uri, write_whole
 from runner.project.inputs import Source
 from runner.project.mirror import MirrorQuery
 from runner.project.tables_seen import TRIED, TablesSeen, path_of_seen, with_new
+from runner.run.statements import renamed_columns
 from runner.run.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -88,6 +89,9 @@ def looked_at(tables: Tables, model: str, before: TablesSeen, of_table: tuple[st
         before = TablesSeen(before.source, tables=tuple(kept))
     batches = (model, before.batch, now.batch)
     after = with_new(before, tables.spark.rows(tables.macro("tables_landed", *batches))[1], now.table, now.batch)
+    if after.statements > before.statements:
+        told = tables.spark.rows(tables.macro("statements_told", [model]))[1]
+        after = after.renamed(renamed_columns(row for row in told if before.batch < row["batch"] <= now.batch))
     had = {(one.names, column.name) for one in before.tables for column in one.columns}
     new = {
         one.names: {column.name for column in one.columns if column.type and (one.names, column.name) not in had}
