@@ -135,6 +135,25 @@ def test_shards_are_one_mirror(tmp_path: Path) -> None:
     assert warning.where and (warning.where.path.name, warning.where.line) == ("m.yml", 2)
 
 
+def test_shards_without_a_key_reject_changes(tmp_path: Path) -> None:
+    """Their table alone is no key: all rows of a shard would be one."""
+    shards = [table(f"s.l_{nth}", column("V" if nth else "v"), key=()) for nth in range(2)]
+    mirror = mirrors(workspace(tmp_path, "tables: s.*, into: l", *shards))["l"]
+    assert (mirror.key, mirror.without_key) == ((), "reject")
+    assert list(types(mirror)) == ["_table", "id", "v"]
+
+
+def test_what_landed_stops_no_command(tmp_path: Path) -> None:
+    """A key that is in no image makes no mirror; what a person has written wrong is a mistake."""
+    seen = [table("a.odd", key=("nowhere",)), table("a.good")]
+    made = workspace(tmp_path, "tables: 'a.*'", *seen)
+    assert set(mirrors(made)) == {"good"}
+    [warning] = made.mirrors.warnings
+    assert warning.code == "mirror-rule-table" and '"nowhere" is not among the columns' in warning.message
+    with pytest.raises(RunnerErrors, match="cannot be the type of a column"):
+        workspace(tmp_path, "tables: 'a.*', tables_like: {good: {columns: {a: wat}}}", *seen)
+
+
 def test_names_that_are_taken_leave_the_other_tables_alone(tmp_path: Path) -> None:
     """What lands later must not stop the commands of a project: a table without a free name has no mirror."""
     seen = [table("a.orders"), table("b.Orders"), table("a.changelog"), table("a.mine"), table("a.v1.x")]

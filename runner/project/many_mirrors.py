@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from runner.errors import Problems, RunnerWarning, Where
@@ -112,6 +112,7 @@ def expanded(rule: MirrorRule, seen: TablesSeen, taken: dict[str, Where]) -> Exp
             RunnerWarning("mirror-rule-empty", "the patterns match no table of the source", rule.yaml.where(), known)
         )
     if rule.into:
+        taken[rule.into.lower()] = rule.yaml.where()
         return _merged(rule, tables, warnings)
     for table in tables:
         if not rule.makes_mirror(table):
@@ -137,14 +138,14 @@ def _merged(rule: MirrorRule, tables: list[TableSeen], warnings: list[RunnerWarn
     """Returns the one mirror of several tables with the key of the first one, whose rows also tell their table."""
     if not tables:
         return Expanded((), tuple(warnings))
-    settings = _settings(rule, tables[0])
-    key = settings["key"].value if "key" in settings else list(tables[0].key)
+    settings, first = _settings(rule, tables[0]), tables[0]
+    key = texts(settings["key"]) if "key" in settings else first.key or ((first.row_id,) if first.row_id else ())
     merged = list[TableSeen]()
     for table in tables:
-        if "key" in settings or {one.lower() for one in table.key} == {one.lower() for one in key}:
+        if "key" in settings or {one.lower() for one in table.key} == {one.lower() for one in first.key}:
             merged.append(table)
             continue
-        keys = f"its key is ({', '.join(table.key)}), and that of {tables[0].path} is ({', '.join(key)})"
+        keys = f"its key is ({', '.join(table.key)}), and that of {first.path} is ({', '.join(first.key)})"
         what = f'"{table.path}" is not in the mirror "{rule.into}": {keys}'
         warnings.append(
             RunnerWarning("mirror-rule-keys", what, rule.yaml.where(), "write the key of all tables under key")
@@ -154,13 +155,16 @@ def _merged(rule: MirrorRule, tables: list[TableSeen], warnings: list[RunnerWarn
     for table in merged:
         own, without = _columns(rule, table, settings)
         left.update(dict.fromkeys(without))
-        for name, value in own.items():
+        same = {name.lower(): name for name in columns}
+        for of_table, value in own.items():
+            name = same.get(of_table.lower(), of_table)
             columns[name] = _both(columns[name], value) if name in columns else value
-    whole = replace(tables[0], key=(TABLE_COLUMN, *key))
-    entry = _entry(rule, whole, rule.into, {name: one for name, one in settings.items() if name != "key"})
+    entry = _entry(rule, first, rule.into, settings)
     of = [{"source": rule.source.name, "table": table.path} for table in merged]
     paths = f"{len(merged)} tables of source {rule.source.name}: {merged[0].path} to {merged[-1].path}"
     value = {**entry.value, "description": paths, "of": of, "columns": columns, "left_out": list(left)}
+    if "key" in value:
+        value["key"] = [TABLE_COLUMN, *key]
     return Expanded((Yaml(value, entry.places),), tuple(warnings))
 
 
@@ -245,7 +249,8 @@ def _columns(rule: MirrorRule, table: TableSeen, settings: Settings) -> tuple[di
         if lower in left or lower in seen:
             continue
         seen.add(lower)
-        if lower not in given and name.lower() not in given and _is_kept_out(rule, column):
+        is_needed = {lower, name.lower()} & given or column.name in table.key
+        if not is_needed and _is_kept_out(rule, column):
             if column.is_gone or rule.schema["add"] == "keep":
                 without.append(column.name)
             continue

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from runner.contract import COLUMNS
 from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
 from runner.project.inputs import Source
-from runner.project.nodes import QUERIES, SEED, Model, Node, Project, SeedFile
+from runner.project.nodes import QUERIES, SEED, STREAMING, DataTest, Model, Node, Project, SeedFile, SourcesView
 from runner.project.properties import (
     COLUMN_KEYS,
     Contract,
@@ -37,6 +38,15 @@ from runner.project.settings import (
 from runner.project.templates import Reading, Templates
 from runner.storage.data import Layout
 from runner.yaml_text import Yaml
+
+VIEWS = {
+    "changelog": "one row for each row change, from all sources",
+    "ddl_events": "one row for each DDL message",
+    "control_events": "heartbeats, watermarks, transaction marks and tombstones",
+    "dead_letters": "messages that could not be understood, with the reason and the message itself",
+    "freshness": "for each source: last event, last heartbeat, last message, counts by kind",
+    "freshness_by_table": "the same for each table",
+}
 
 
 def model_node(project: Project, templates: Templates, path: Path, properties: Yaml | None) -> Node | None:
@@ -203,4 +213,60 @@ def seed_node(project: Project, templates: Templates, path: Path, properties: Ya
         {"materialized": SEED, "meta": meta(properties, config), **shown(config)},
         described_columns(properties),
         where=Where(path, 1),
+    )
+
+
+# --- sources and the models generated from them
+
+
+def nodes_of_source(source: Source) -> tuple[Node, Node]:
+    """Returns the source and the model that lands its messages."""
+    declared = Node(
+        f"source.{source.name}",
+        "source",
+        source,
+        path="project.yml",
+        description=source.description,
+        format=source.format.name,
+        where=source.where,
+    )
+    landing = Node(
+        source.model,
+        "model",
+        Model(source, STREAMING),
+        (declared.name,),
+        path=f"project.yml#{source.name}",
+        description=f"the messages of source {source.name}, as rows of the changelog",
+        config={"materialized": STREAMING},
+        columns=COLUMNS,
+        format=source.format.name,
+        where=source.where,
+    )
+    return declared, landing
+
+
+def views(sources: tuple[Source, ...]) -> Iterable[Node]:
+    """Returns the views over the tables of all sources."""
+    for view, description in VIEWS.items():
+        yield Node(
+            view,
+            "model",
+            Model(SourcesView(view, sources), "view"),
+            tuple(source.model for source in sources),
+            path=f"macros/views.sql#{view}",
+            description=description,
+            columns={} if view.startswith("freshness") else COLUMNS,
+            config={"materialized": "view"},
+        )
+
+
+def conserved(source: Source) -> Node:
+    return Node(
+        f"conserved_{source.name}",
+        "test",
+        DataTest("conserved", source.model, source=source),
+        (source.model,),
+        path="project.yml",
+        format=source.format.name,
+        where=source.where,
     )

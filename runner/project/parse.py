@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 
-from runner.contract import COLUMNS
-from runner.errors import Problems, RunnerError, Where, did_you_mean
-from runner.project.inputs import Source
+from runner.errors import Problems, RunnerError, RunnerWarning, Where, did_you_mean
 from runner.project.many_mirrors import Mirrors
 from runner.project.mirrors import generated_tests, mirror_names, mirror_nodes, mirror_tests
-from runner.project.models import check_new_rows, model_node, seed_files, seed_node, with_properties
-from runner.project.nodes import STREAMING, Case, DataTest, Exposure, Graph, Model, Node, Project, SourcesView
+from runner.project.models import (
+    VIEWS,
+    check_new_rows,
+    conserved,
+    model_node,
+    nodes_of_source,
+    seed_files,
+    seed_node,
+    views,
+    with_properties,
+)
+from runner.project.nodes import Case, Exposure, Graph, Model, Node, Project
 from runner.project.properties import (
     COLUMN_KEYS,
     EXPOSURE_KEYS,
@@ -29,15 +38,6 @@ from runner.project.templates import Templates
 from runner.project.tests import Tests, function_tests
 from runner.render import function_folder
 from runner.yaml_text import Yaml, yaml_files
-
-VIEWS = {
-    "changelog": "one row for each row change, from all sources",
-    "ddl_events": "one row for each DDL message",
-    "control_events": "heartbeats, watermarks, transaction marks and tombstones",
-    "dead_letters": "messages that could not be understood, with the reason and the message itself",
-    "freshness": "for each source: last event, last heartbeat, last message, counts by kind",
-    "freshness_by_table": "the same for each table",
-}
 
 
 def read_properties(project: Project, problems: Problems) -> list[Yaml]:
@@ -63,18 +63,16 @@ def read_templates(project: Project, properties: list[Yaml], mirrors: Mirrors, p
     return Templates(project, models, external_tables(project, properties, problems), mirrors.awaited)
 
 
-def parse(
-    project: Project, files: list[Yaml], mirrors: Iterable[Yaml], templates: Templates, problems: Problems
-) -> Nodes:
+def parse(project: Project, files: list[Yaml], mirrors: Mirrors, templates: Templates, problems: Problems) -> Nodes:
     """Returns all nodes of the project, whose property files are `files` and whose mirrors are `mirrors`. Mistakes are
     added to `problems`, and nodes with mistakes are left out. From then on the templates know the names of the nodes'
     tables and views.
     """
     nodes = Nodes(project, problems)
     for source in project.sources:
-        for node in _nodes_of_source(source):
+        for node in nodes_of_source(source):
             nodes.add(node)
-    for node in _views(project.sources):
+    for node in views(project.sources):
         nodes.add(node)
     described, described_seeds = (properties_by_name(files, key, problems) for key in ("models", "seeds"))
     tests = Tests(project, templates, nodes.by_name)
@@ -82,8 +80,8 @@ def parse(
         nodes.add(node)
         with problems.gathered():
             _add_data_tests(nodes, tests, node, written)
-    for entry in mirrors:
-        with problems.gathered():
+    for entry in mirrors.entries:
+        with problems.gathered() if entry.value["name"] not in mirrors.by_rule else _of_rule(entry, nodes):
             _add_mirror(nodes, tests, entry)
     _add_seeds(nodes, tests, described_seeds)
     _add_models(nodes, tests, described)
@@ -98,14 +96,14 @@ def parse(
     _check_parents(nodes)
     templates.relations = {name: node.relation for name, node in nodes.by_name.items()}
     if not project.sources:
-        _leave_out_unread_views(nodes)
+        _leave_out_unreadviews(nodes)
     return nodes
 
 
 def _add_tests(nodes: Nodes, tests: Tests, files: Iterable[Yaml]) -> None:
     """Adds the tests that are not written with a model: tests of sources, unit tests, and tests in their own files."""
     for source in nodes.project.sources:
-        nodes.add(_conserved(source))
+        nodes.add(conserved(source))
     for entry in (entry for file in files for entry in _unit_tests(file)):
         with nodes.problems.gathered():
             # A model that could not be read has no tests: its mistake is already among the problems.
@@ -130,7 +128,7 @@ MOST_OF_NAME = 200
 class Nodes:
     """The nodes found so far. `by_relation` are those that have a table or view of a name, their own or one beside it;
     `disabled` are the names of models that are not enabled, `waiting` those of models that read the mirror, or another
-    such model, of a table that has not landed yet.
+    such model, of a table that has not landed yet. `warnings` are about mirrors that rules cannot make.
     """
 
     def __init__(self, project: Project, problems: Problems) -> None:
@@ -139,6 +137,7 @@ class Nodes:
         self.by_relation: dict[str, Node] = {}
         self.disabled: set[str] = set()
         self.waiting: dict[str, str] = {}
+        self.warnings: list[RunnerWarning] = []
 
     def add(self, node: Node) -> None:
         parts = PurePath(node.name).parts
@@ -176,60 +175,7 @@ def _singular_tests(project: Project) -> list[Path]:
     return sorted(path for path in folder.rglob("*.sql") if not others.intersection(path.parents))
 
 
-# --- sources and the models generated from them
-
-
-def _nodes_of_source(source: Source) -> tuple[Node, Node]:
-    """Returns the source and the model that lands its messages."""
-    declared = Node(
-        f"source.{source.name}",
-        "source",
-        source,
-        path="project.yml",
-        description=source.description,
-        format=source.format.name,
-        where=source.where,
-    )
-    landing = Node(
-        source.model,
-        "model",
-        Model(source, STREAMING),
-        (declared.name,),
-        path=f"project.yml#{source.name}",
-        description=f"the messages of source {source.name}, as rows of the changelog",
-        config={"materialized": STREAMING},
-        columns=COLUMNS,
-        format=source.format.name,
-        where=source.where,
-    )
-    return declared, landing
-
-
-def _views(sources: tuple[Source, ...]) -> Iterable[Node]:
-    """Returns the views over the tables of all sources."""
-    for view, description in VIEWS.items():
-        yield Node(
-            view,
-            "model",
-            Model(SourcesView(view, sources), "view"),
-            tuple(source.model for source in sources),
-            path=f"macros/views.sql#{view}",
-            description=description,
-            columns={} if view.startswith("freshness") else COLUMNS,
-            config={"materialized": "view"},
-        )
-
-
-def _conserved(source: Source) -> Node:
-    return Node(
-        f"conserved_{source.name}",
-        "test",
-        DataTest("conserved", source.model, source=source),
-        (source.model,),
-        path="project.yml",
-        format=source.format.name,
-        where=source.where,
-    )
+# --- cases
 
 
 def _case(path: Path, nodes: Nodes) -> Node:
@@ -246,7 +192,7 @@ def _unit_tests(file: Yaml) -> list[Yaml]:
     return file["unit_tests"].list().elements() if file.get("unit_tests") else []
 
 
-def _leave_out_unread_views(nodes: Nodes) -> None:
+def _leave_out_unreadviews(nodes: Nodes) -> None:
     """Removes the views of all sources that nothing reads, from a project that has no source."""
     read = {parent for node in nodes.by_name.values() for parent in node.parents}
     for view in VIEWS.keys() - read:
@@ -313,6 +259,22 @@ def _named_by(yaml: Yaml, templates: Templates) -> Iterable[str]:
 
 
 # --- mirrors
+
+
+@contextmanager
+def _of_rule(entry: Yaml, nodes: Nodes) -> Iterator[None]:
+    """Keeps the mistakes that the block finds in a mirror of a rule. Those that no person has written come from what
+    has landed: they become warnings, so that the project can be used all the same.
+    """
+    problems = Problems()
+    with problems.gathered():
+        yield
+    for error in problems.errors:
+        if error.where == entry.where():
+            what = f'no mirror "{entry.value["name"]}": {error.message}'
+            nodes.warnings.append(RunnerWarning("mirror-rule-table", what, error.where, error.hint))
+        else:
+            nodes.problems.add(error)
 
 
 def _add_mirror(nodes: Nodes, tests: Tests, entry: Yaml) -> None:

@@ -158,7 +158,8 @@ class TableSeen:
                     columns.append(replace(column, name=new, is_added=True))
                 column = replace(column, is_gone=True, is_renamed=True)
             columns.append(column)
-        return replace(self, columns=tuple(columns))
+        key = tuple(new if one.lower() == old.lower() else one for one in self.key)
+        return replace(self, columns=tuple(columns), key=key)
 
     def with_values(self, rows: Mapping[str, Mapping[str, Any]]) -> TableSeen:
         """Returns the table with what was found in the values of columns: column -> a row of the macro

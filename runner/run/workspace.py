@@ -92,7 +92,8 @@ def read_nodes(project: Project, problems: Problems) -> tuple[Templates, Mirrors
     files = read_properties(project, problems)
     mirrors = read_mirrors(files, project.sources, seen, names_of_files(project), problems)
     templates = read_templates(project, files, mirrors, problems)
-    nodes = parse(project, files, mirrors.entries, templates, problems)
+    nodes = parse(project, files, mirrors, templates, problems)
+    mirrors = replace(mirrors, warnings=(*mirrors.warnings, *nodes.warnings))
     if nodes.waiting:
         named = enumeration([f"{name} ({parent})" for name, parent in nodes.waiting.items()])
         what = (
