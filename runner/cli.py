@@ -113,6 +113,7 @@ COMMANDS = (
         *("ls", "inspect:ls", "list sources, models and tests", *SELECTION),
         option("--output", "what to print of each node (default: name)", OUTPUTS, default="name"),
         option("--resource-type", "list only nodes of this type", RESOURCE_TYPES),
+        option("--orphans", "list the tables that the project has written and no node has any more"),
     ),
     Command(
         *("show", "tables:show", "show the first rows of a model or query", *SELECTION, DEFER),
@@ -169,7 +170,11 @@ COMMANDS = (
         argument("shell", LINE, ("bash", "zsh", "fish", "candidates")),
         argument("line", "a command line up to the cursor", required=False, default=""),
     ),
-    Command("clean", "init:clean", "remove what the runner wrote to target/"),
+    Command(
+        *("clean", "clean:clean", "remove what the runner wrote to target/, or tables that no node has any more"),
+        option("--orphans", "remove the tables that ls --orphans lists, after a question, and leave target/ as it is"),
+        option("--yes", "with --orphans: ask no question"),
+    ),
 )
 
 

@@ -135,6 +135,18 @@ def test_a_database_by_one_rule(tmp_path: Path, storage: str) -> None:
     assert statuses(project) == {"parts": 2, "d_log": None}
     assert [row["s"] for row in project.rows("select s from parts order by _table")] == ["p", "r"]
 
+    # A rule that is narrowed drops nothing: tables without a mirror stay, until a person removes them.
+    project.write({"models/rules.yml": RULES.replace("depot.part_*]", "depot.part_*, depot.late, depot.orders]", 1)})
+    assert project.run("ls", "--orphans").out.split() == ["d_late", "d_orders", "d_orders_history"]
+    refused = project.run("clean", "--orphans")
+    assert refused.code == 2 and "error[usage]: nothing was removed" in refused.err
+    assert project.ok("clean", "--orphans", "--yes").endswith("removed 3 tables\n")
+    assert project.run("ls", "--orphans").out == ""
+    assert project.rows("select count(*) as n from d_users") == [{"n": 2}]
+    project.write({"models/rules.yml": RULES})
+    project.ok("run", "-s", "d_late d_orders")
+    assert project.rows("select id from d_late") == [{"id": 9}]
+
 
 def test_tables_that_no_mirror_has_are_named_once(tmp_path: Path) -> None:
     canal, types = Messages(), {"id": INT}

@@ -13,7 +13,6 @@ from typing import Any
 import jinja2
 import yaml
 
-from runner import artifacts
 from runner.commands.arguments import Call, MessagesArguments
 from runner.counts import counted
 from runner.errors import RunnerError, RunnerWarning, Where, did_you_mean, from_here
@@ -24,7 +23,6 @@ from runner.project import dbt_hints
 from runner.project.project import built_in_folder, project_schema
 from runner.project.settings import HOOKS, SEED_SETTINGS, SETTINGS, check_setting, is_in_folder, setting_name
 from runner.report import Report
-from runner.run.workspace import read_project_of
 from runner.spec.formats import FormatFolders
 from runner.spec.json_schema import spec_schema
 from runner.spec.schemas import schemas_at, with_schemas
@@ -118,17 +116,6 @@ def _yaml(value: object) -> str:
     """
     text: str = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=float("inf"))
     return text.removesuffix("...\n").rstrip("\n")
-
-
-def clean(call: Call) -> int:
-    """Removes what the runner wrote to target/. Tables, checkpoints and other files in target/ stay."""
-    project = read_project_of(call.project)
-    for path in (project.target_path / name for name in artifacts.WRITTEN):
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    if project.target_path.is_dir() and not any(project.target_path.iterdir()):
-        project.target_path.rmdir()
-    call.report.say(f"removed what the runner wrote to {project.target_path}")
-    return 0
 
 
 # --- the JSON Schemas of specs and of project.yml, for editors that complete and check YAML

@@ -29,11 +29,17 @@ OVER_TIME = "landed_over_time"
 NOT_READ = "not read: the page was made with --no-tables"
 
 
-def ls(call: Call, output: str, resource_type: str | None) -> int:
+def ls(call: Call, output: str, resource_type: str | None, orphans: bool) -> int:
     """Prints one line per node, parents first. Cases of formats are printed only if nodes or a resource type are
-    selected; tests of selected nodes, if tests are asked for.
+    selected; tests of selected nodes, if tests are asked for. With `orphans`, prints tables without a node.
     """
     workspace = Workspace(call.project)
+    if orphans:
+        from runner.commands.clean import orphans_of
+
+        for name in orphans_of(workspace):
+            call.report.payload(name)
+        return 0
     with_tests = resource_type in TESTS
     names = (workspace.selected_with_tests if with_tests else workspace.selected)(call.selection)
     with_cases = bool(call.selection.select or resource_type)

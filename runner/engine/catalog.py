@@ -71,6 +71,12 @@ class CatalogPublisher:
                 self.published.add(entry.name)
             return notes
 
+    def remove(self, name: str) -> None:
+        """Removes the entry of a table, if the target has a catalog."""
+        if self.tables.target.catalog:
+            self._begin()
+            self.do(self.tables.macro("table_dropped", self.tables.macro("catalog_name", self.tables.target, name)))
+
     def _begin(self) -> None:
         """Opens a session for the catalog. It must be another session: a permanent view cannot read views of a session,
         which have the same names.

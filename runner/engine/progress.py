@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.files import LocalFiles
-from runner.files import Damaged, is_uri, mapping
+from runner.files import Damaged, is_uri, mapping, read_text, write_whole
 from runner.patterns import matching
 from runner.project.inputs import Messages, Source, Target
+from runner.project.nodes import Project
 from runner.storage.data import FileSystem
 
 
@@ -140,6 +141,33 @@ class Refreshes:
 
     def _file(self, name: str) -> str:
         return f"{self.folder}/{name}"
+
+
+class TablesWritten:
+    """The names of the tables that the runs of a project have written into a target, as far as this machine knows: a
+    file, beside the tables where this machine sees them.
+    """
+
+    def __init__(self, project: Project) -> None:
+        target = project.target
+        folder = project.target_path / "tables_written" if is_uri(target.path) else Path(target.at("_tables_written"))
+        self.path = folder / f"{project.name}.json"
+
+    def read(self) -> set[str]:
+        """Returns the names; raises Damaged."""
+        if not self.path.exists():
+            return set()
+        return set(mapping(read_text(self.path), str(self.path), ("tables",))["tables"])
+
+    def add(self, names: Iterable[str]) -> None:
+        if new := {*names} - (known := self.read()):
+            self._write(known | new)
+
+    def remove(self, name: str) -> None:
+        self._write(self.read() - {name})
+
+    def _write(self, names: set[str]) -> None:
+        write_whole(self.path, json.dumps({"tables": sorted(names)}) + "\n")
 
 
 # The beginnings and the ending of names of files that Spark passes over.

@@ -105,6 +105,7 @@ class Run:
         more.signals, more.lock = self.signals, self.lock
         more.lock(more.tables_written)
         more.spark, more.tables = self.spark, self.tables
+        more._record_tables()
         try:
             yield more
         finally:
@@ -118,8 +119,15 @@ class Run:
     def begin(self, spark: Spark) -> None:
         """Sets the session in which the run works from now on. A full refresh begins here."""
         self.spark = spark
+        self._record_tables()
         if self.settings.full_refresh:
             self.tables.refreshes.begin(self.tables_growing, self.run_id)
+
+    def _record_tables(self) -> None:
+        """Records the tables that the run is about to write, so that they are known when no node has them any more."""
+        from runner.engine.progress import TablesWritten
+
+        TablesWritten(self.project).add(self.tables_written)
 
     @property
     def order(self) -> Order:
