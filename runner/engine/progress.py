@@ -38,7 +38,7 @@ Positions = Mapping[str, Position]
 
 
 class Recorded(NamedTuple):
-    """How far a table has read each changelog, and the names of its last write."""
+    """How far a table has read each changelog, and the names of its last write, and of one that kept its rows."""
 
     read: Positions
     written: list[str]
@@ -68,6 +68,12 @@ class Progress:
         """Returns what is recorded, whatever the table is now; None if nothing is, or a write was interrupted."""
         record = self._record_now()
         return None if record is None or "next" in record else _recorded(record)
+
+    def verified(self, newest: str | None) -> None:
+        """Records that the table with this newest write, None if it is not known, has the rows that were written."""
+        record = self._record_now()
+        if record and newest is not None and newest not in _recorded(record).written:
+            self._record({**record, "verified": newest})
 
     @contextmanager
     def writing(self, read: Positions) -> Iterator[None]:
@@ -117,7 +123,8 @@ class Progress:
 
 
 def _recorded(record: Mapping[str, Any]) -> Recorded:
-    return Recorded({name: Position(**position) for name, position in record["read"].items()}, record["written"])
+    positions = {name: Position(**position) for name, position in record["read"].items()}
+    return Recorded(positions, [*record["written"], record.get("verified", "")])
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,8 @@ class Definitions:
 
     def __init__(self, run: Run) -> None:
         paths = sorted(set(run.library.renderer.files.values()))
-        self.macros = hashlib.sha256("".join(read_text(path) for path in paths).encode()).hexdigest()
+        texts = [*(read_text(path) for path in paths), repr(run.project.vars)]
+        self.macros = hashlib.sha256("".join(texts).encode()).hexdigest()
         self.formats: dict[str, str] = {}
 
     def of(self, query: MirrorQuery) -> str:
@@ -107,12 +108,9 @@ class Mirrors:
         names = [name, query.beside] if self._takes_increments(query) else [name]
         if record is None or not storage.have_tables(names):
             return False
-        newest, written = storage.newest_write(name), record.written
-        if newest is not None and newest not in written:
-            return False
-        if landed_again(record.read, seen) or Mark.read(self.tables.mark(name)).defined_by != self.definitions.of(
-            query
-        ):
+        newest, mark = storage.newest_write(name), Mark.read(self.tables.mark(name))
+        is_another = newest is not None and newest not in record.written
+        if is_another or landed_again(record.read, seen) or mark.defined_by != self.definitions.of(query):
             return False
         return all(self._has_no_news(query, table, seen, record.read) for table in query.mirror.tables)
 
@@ -133,12 +131,15 @@ class Mirrors:
 
     def _up_to_date(self, query: MirrorQuery, since: Positions, until: Positions, progress: Progress) -> Built:
         """Takes in what has landed between two positions in the changelogs."""
-        name, query = query.model, self._with_added(query)
+        name, definition, query = query.model, self.definitions.of(query), self._with_added(query)
         self.tables.refresh(name, query.layout)
+        progress.verified(self.tables.storage.newest_write(name))
+        if (mark := Mark.read(self.tables.mark(name))).defined_by != definition:
+            self.tables.write_mark(name, mark._replace(defined_by=definition).text())
         if until == since:
             return self.tables.count(name), ()
         statements = self.statements.show(query.mirror)
-        known = Mark.read(self.tables.mark(name)).defaults
+        known = mark.defaults
         query = replace(query, mirror=with_defaults(statements.mirror, known))
         read = {one.source.name: since.get(one.source.model, NOTHING).batch for one in query.mirror.tables}
         if any(one.row["batch"] > read[one.row["source"]] for one in statements.effects):
