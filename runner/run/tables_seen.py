@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from runner.run.run import Run
 
 
+# So many changes of a table show whether the values of its columns fit their types. Looking at more of a large table
+# would take about as long as landing it.
+ENOUGH = 50_000
+ALL = 2**62
+
+
 class SeenByRun:
     """The tables seen of the sources of a run, each read once."""
 
@@ -45,7 +51,9 @@ class SeenByRun:
             before = self.of(source)
             if source.model in self.tables.borrowed:
                 return before
-            after = self.known[source.name] = looked_at(self.tables, source.model, before)
+            # Only rules choose types of columns.
+            enough = ENOUGH if any(rule.source.name == source.name for rule in self.workspace.mirrors.rules) else 0
+            after = self.known[source.name] = looked_at(self.tables, source.model, before, enough=enough)
             if after != before:
                 self.has_changed |= after.told() != before.told()
                 self._write(source, after)
@@ -76,9 +84,12 @@ class SeenByRun:
         return f"{self.tables.target.at('_tables_seen')}/{source.name}.json"
 
 
-def looked_at(tables: Tables, model: str, before: TablesSeen, of_table: tuple[str, ...] = ()) -> TablesSeen:
+def looked_at(
+    tables: Tables, model: str, before: TablesSeen, of_table: tuple[str, ...] = (), enough: int = ALL
+) -> TablesSeen:
     """Returns the tables seen after what has landed since; `model` lands the messages of their source. The values of
-    new columns are looked at where the name of their table ends with `of_table`. Raises QueryFailed.
+    new columns are looked at in about `enough` changes of each table whose name ends with `of_table`. Raises
+    QueryFailed.
     """
     now = tables.position(model)
     if now is None or (now.table, now.batch) == (before.table, before.batch):
@@ -98,9 +109,10 @@ def looked_at(tables: Tables, model: str, before: TablesSeen, of_table: tuple[st
         for one in after.tables
     }
     looked = [names for names, columns in new.items() if columns and names[len(names) - len(of_table) :] == of_table]
-    if not looked:
+    if not looked or not enough:
         return after
-    asked = [] if len(looked) == len(after.tables) else looked
+    changes = {one.names: one.changes for one in after.tables}
+    asked = [(names, max(1, changes[names] // enough)) for names in looked]
     found: dict[tuple[str, ...], dict[str, dict[str, object]]] = {names: {} for names in looked}
     for row in tables.spark.rows(tables.macro("values_landed", *batches, TRIED, asked))[1]:
         names = tuple(row["names"])
