@@ -123,7 +123,7 @@ def _mirror_of(node: Node, table: TableSeen) -> Mirror | None:
     """Returns the mirror of a node, if it is one of this table; else None."""
     mirror = node.model.mirror if node.model else None
     for one in mirror.tables if mirror else ():
-        if one.source.name == table.source and table.names[-len(one.name) :] == one.name:
+        if one.source.name == table.source and table.ends_with(one.name):
             return mirror
     return None
 

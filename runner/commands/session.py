@@ -83,7 +83,7 @@ def _locked(run: Run, report: Report, may_be_small: bool) -> Iterator[Spark]:
     target = run.project.target
     with _locks(run.project, run.command) as locks:
         run.lock = partial(locks.take, end=partial(_end, target))
-        run.lock(run.tables_written)
+        run.take_tables()
         # No JVM is started, and no Spark is imported, before the tables are locked: a run that is refused waits for
         # neither.
         is_small_job = may_be_small and _is_small_job(run)
@@ -143,9 +143,7 @@ def spark_log(project: Project) -> Path:
 
 def _locks(project: Project, command: str) -> TableLocks:
     """Returns the locks, which are beside the tables; in the target path if the tables are not on this machine."""
-    target = project.target
-    folder = project.target_path / "locks" if is_uri(target.path) else Path(target.at("_locks"))
-    return TableLocks(folder, command, target.name)
+    return TableLocks(project.beside_tables("locks"), command, project.target.name)
 
 
 def _end(target: Target, session: Session) -> bool:

@@ -156,9 +156,7 @@ class TablesWritten:
     """
 
     def __init__(self, project: Project) -> None:
-        target = project.target
-        folder = project.target_path / "tables_written" if is_uri(target.path) else Path(target.at("_tables_written"))
-        self.path = folder / f"{project.name}.json"
+        self.path = project.beside_tables("tables_written") / f"{project.name}.json"
 
     def read(self) -> set[str]:
         """Returns the names; raises Damaged."""

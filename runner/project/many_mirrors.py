@@ -83,8 +83,7 @@ def lacks_mirror(table: TableSeen, mirrors: Iterable[Mirror], rules: Iterable[Mi
     """Returns True if a table has no mirror, and no rule is for it or leaves it out."""
     own = (one.name for mirror in mirrors for one in mirror.tables if one.source.name == table.source)
     patterns = (one for rule in rules if rule.source.name == table.source for one in (*rule.tables, *rule.left))
-    is_mirrored = any(table.names[-len(name) :] == name for name in own)
-    return not is_mirrored and not any(matches(pattern, table) for pattern in patterns)
+    return not any(map(table.ends_with, own)) and not any(matches(pattern, table) for pattern in patterns)
 
 
 # --- the mirrors of a rule
@@ -122,15 +121,15 @@ def expanded(rule: MirrorRule, seen: TablesSeen, taken: dict[str, Where]) -> Exp
             )
             continue
         settings = _settings(rule, table)
-        name = _name(rule, table, settings)
-        names = [name, f"{name}_history"] if _text(settings, "history") == "true" else [name]
+        entry = _entry(rule, table, _name(rule, table, settings), settings)
+        name, *_ = names = list(mirror_names(entry))
         if owners := [taken[one.lower()] for one in names if one.lower() in taken]:
             what = f'"{table.path}" has no mirror: its name would be "{name}", which is taken at {owners[0]}'
             hint = 'name: "{db}_{table}", or a name for this table under tables_like'
             warnings.append(RunnerWarning("mirror-rule-name", what, rule.yaml.where(), hint))
             continue
         taken.update((one.lower(), rule.yaml.where()) for one in names)
-        entries.append(_entry(rule, table, name, settings))
+        entries.append(entry)
     return Expanded(tuple(entries), tuple(warnings))
 
 
@@ -194,10 +193,6 @@ def _settings(rule: MirrorRule, table: TableSeen) -> dict[str, Yaml]:
 
 def _laid_over(columns: Yaml, others: Yaml) -> Yaml:
     return Yaml({**others.value, **columns.value}, columns.places, columns.steps)
-
-
-def _text(settings: Settings, key: str) -> str:
-    return settings[key].value if key in settings and isinstance(settings[key].value, str) else ""
 
 
 def _name(rule: MirrorRule, table: TableSeen, settings: Settings) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import Problems, RunnerError, Where, nearest_or_all
+from runner.files import is_uri
 from runner.project.inputs import ExternalTable, Source, Target
 from runner.project.mirror import Mirror, MirrorQuery
 from runner.project.properties import Contract, TestConfig
@@ -274,6 +275,12 @@ class Project:
     macro_folders: tuple[Path, ...]
     target_path: Path
     secrets: Secrets = field(default_factory=Secrets, repr=False, compare=False)
+
+    def beside_tables(self, name: str) -> Path:
+        """Returns a folder of this machine: beside the tables or, where this machine does not see them, in the target
+        path.
+        """
+        return self.target_path / name if is_uri(self.target.path) else Path(self.target.at(f"_{name}"))
 
     def relative(self, path: Path) -> str:
         """Returns a path as nodes have it: relative to the project's folder."""

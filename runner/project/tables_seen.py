@@ -6,15 +6,18 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from runner.errors import RunnerError, Where
-from runner.files import Damaged, is_uri, mapping, read_text
-from runner.project.inputs import Source, Target
+from runner.files import Damaged, mapping, read_text
+from runner.project.inputs import Source
 from runner.spec.vocabulary import bare_type
 from runner.spec.words import Types, TypeTable
+
+if TYPE_CHECKING:
+    from runner.project.nodes import Project
 
 # Class of a column's type in its database -> the types to try, the first that takes all values wins. Any takes texts.
 TYPES_OF_CLASSES = {
@@ -144,10 +147,14 @@ class TableSeen:
     def _column(self, name: str, columns: Mapping[str, ColumnSeen]) -> ColumnSeen:
         return columns.get(name) or ColumnSeen(name, is_added=bool(self.columns))
 
+    def ends_with(self, names: tuple[str, ...]) -> bool:
+        """Returns True if these are the last parts of the table's name."""
+        return self.names[max(0, len(self.names) - len(names)) :] == names
+
     def is_named(self, names: tuple[str, ...]) -> bool:
         """Returns True if the table has a name with these last parts, whatever the case of letters."""
-        own = self.names[len(self.names) - len(names) :] if len(names) <= len(self.names) else ()
-        return [part.lower() for part in own] == [part.lower() for part in names]
+        lower = replace(self, names=tuple(part.lower() for part in self.names))
+        return lower.ends_with(tuple(part.lower() for part in names))
 
     def renamed(self, old: str, new: str) -> TableSeen:
         """Returns the table after a statement gave a column another name."""
@@ -214,7 +221,7 @@ class TablesSeen:
 
     def named(self, name: tuple[str, ...]) -> list[TableSeen]:
         """Returns the tables whose names end with these parts."""
-        return [table for table in self.tables if table.names[len(table.names) - len(name) :] == name]
+        return [table for table in self.tables if table.ends_with(name)]
 
 
 def _table(record: Mapping[str, Any]) -> TableSeen:
@@ -222,24 +229,21 @@ def _table(record: Mapping[str, Any]) -> TableSeen:
     return TableSeen(**{**record, "names": tuple(record["names"]), "key": tuple(record["key"]), "columns": columns})
 
 
-def path_of_seen(target: Target, source: Source, target_path: Path) -> str:
-    """Returns the file of the tables seen of a source: beside its tables or, where this machine does not see them, in
-    the target path.
-    """
-    folder = f"{target_path}/tables_seen" if is_uri(target.path) else target.at("_tables_seen")
-    return f"{folder}/{source.name}.json"
+def path_of_seen(project: Project, source: Source) -> Path:
+    """Returns the file of the tables seen of a source, for commands without Spark."""
+    return project.beside_tables("tables_seen") / f"{source.name}.json"
 
 
-def tables_seen(target: Target, source: Source, target_path: Path) -> TablesSeen:
+def tables_seen(project: Project, source: Source) -> TablesSeen:
     """Returns the tables seen of a source, as far as the last run that landed it knows; raises `tables-seen` for a
     record that is damaged.
     """
-    path = path_of_seen(target, source, target_path)
+    path = path_of_seen(project, source)
     try:
-        return TablesSeen.read(read_text(Path(path)), path) if Path(path).exists() else TablesSeen(source.name)
+        return TablesSeen.read(read_text(path), str(path)) if path.exists() else TablesSeen(source.name)
     except Damaged:
         hint = "remove it: the next run looks again at all that has landed"
-        raise RunnerError("tables-seen", "the record of the tables seen is damaged", Where(Path(path)), hint) from None
+        raise RunnerError("tables-seen", "the record of the tables seen is damaged", Where(path), hint) from None
 
 
 # --- types

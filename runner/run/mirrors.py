@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runner.compile.compiled import CompiledNode
@@ -59,10 +60,13 @@ class Definitions:
     """The hashes of mirrors as they are written: they tell without any SQL if a mirror has changed."""
 
     def __init__(self, run: Run) -> None:
-        paths = sorted(set(run.library.renderer.files.values()))
-        texts = [*(read_text(path) for path in paths), repr(run.project.vars)]
-        self.macros = hashlib.sha256("".join(texts).encode()).hexdigest()
+        self.renderer, self.vars = run.library.renderer, run.project.vars
         self.formats: dict[str, str] = {}
+
+    @cached_property
+    def macros(self) -> str:
+        texts = [read_text(path) for path in sorted(set(self.renderer.files.values()))]
+        return hashlib.sha256("".join([*texts, repr(self.vars)]).encode()).hexdigest()
 
     def of(self, query: MirrorQuery) -> str:
         tables = [(self._source(table.source), table.name) for table in query.mirror.tables]

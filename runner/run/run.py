@@ -103,9 +103,8 @@ class Run:
         """
         more = Run(workspace, self.command, nodes, self.settings, self.run_id)
         more.signals, more.lock = self.signals, self.lock
-        more.lock(more.tables_written)
+        more.take_tables()
         more.spark, more.tables = self.spark, self.tables
-        more._record_tables()
         try:
             yield more
         finally:
@@ -119,14 +118,16 @@ class Run:
     def begin(self, spark: Spark) -> None:
         """Sets the session in which the run works from now on. A full refresh begins here."""
         self.spark = spark
-        self._record_tables()
         if self.settings.full_refresh:
             self.tables.refreshes.begin(self.tables_growing, self.run_id)
 
-    def _record_tables(self) -> None:
-        """Records the tables that the run is about to write, so that they are known when no node has them any more."""
+    def take_tables(self) -> None:
+        """Locks the tables that the run is about to write, and records them, so that they are known when no node has
+        them any more.
+        """
         from runner.engine.progress import TablesWritten
 
+        self.lock(self.tables_written)
         TablesWritten(self.project).add(self.tables_written)
 
     @property

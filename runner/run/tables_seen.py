@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ class SeenByRun:
     """The tables seen of the sources of a run, each read once."""
 
     def __init__(self, run: Run) -> None:
-        self.tables, self.target_path, self.workspace = run.tables, run.project.target_path, run.workspace
+        self.tables, self.project, self.workspace = run.tables, run.project, run.workspace
         self.known: dict[str, TablesSeen] = {}
         self.has_changed = False
         # Mirrors of one source are built in several threads: one of them looks, and the others wait for it.
@@ -63,7 +62,7 @@ class SeenByRun:
         self.tables.files.write(self._path(source), seen.text())
         if is_uri(self.tables.target.path):
             # Commands without Spark read the tables there.
-            write_whole(Path(path_of_seen(self.tables.target, source, self.target_path)), seen.text())
+            write_whole(path_of_seen(self.project, source), seen.text())
 
     def current(self, query: MirrorQuery) -> MirrorQuery:
         """Returns the query of a mirror as its rule, if a rule makes it, says now."""
@@ -108,7 +107,7 @@ def looked_at(
         one.names: {column.name for column in one.columns if column.type and (one.names, column.name) not in had}
         for one in after.tables
     }
-    looked = [names for names, columns in new.items() if columns and names[len(names) - len(of_table) :] == of_table]
+    looked = [one.names for one in after.tables if new[one.names] and one.ends_with(of_table)]
     if not looked or not enough:
         return after
     changes = {one.names: one.changes for one in after.tables}

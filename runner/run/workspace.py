@@ -87,7 +87,7 @@ def read_nodes(project: Project, problems: Problems) -> tuple[Templates, Mirrors
     """Returns the templates, the mirrors and all nodes of a project. Mistakes are added to `problems`, or raised."""
 
     def seen(source: Source) -> TablesSeen:
-        return tables_seen(project.target, source, project.target_path)
+        return tables_seen(project, source)
 
     files = read_properties(project, problems)
     mirrors = read_mirrors(files, project.sources, seen, names_of_files(project), problems)
