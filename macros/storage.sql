@@ -95,7 +95,9 @@ select {{ as_sent(columns, sent, 'new') }} from {{ new }} as new
 {%- macro same_key(key) -%} {{ key | each('is_same') | join(' and ') }} {%- endmacro -%}
 {%- macro is_same(column) -%} own.{{ name(column) }} <=> new.{{ name(column) }} {%- endmacro -%}
 
-{%- macro column_added(table, column, kind) -%} alter table {{ table }} add columns ({{ name(column) }} {{ kind }}) {%- endmacro -%}
+{#- At the end, or first if `after` is the name of no column. -#}
+{%- macro column_added(table, column, kind, after=none) -%} alter table {{ table }} add columns ({{ name(column) }} {{ kind }}{{ '' if after is none else ' after ' ~ name(after) if after else ' first' }}) {%- endmacro -%}
+{%- macro column_widened(table, column, kind) -%} alter table {{ table }} alter column {{ name(column) }} type {{ kind }} {%- endmacro -%}
 {%- macro column_dropped(table, column) -%} alter table {{ table }} drop columns ({{ name(column) }}) {%- endmacro -%}
 {%- macro table_dropped(table) -%} drop table if exists {{ table }} {%- endmacro -%}
 {%- macro properties_shown(table) -%} show tblproperties {{ table }} {%- endmacro -%}

@@ -145,8 +145,12 @@ COMMANDS = (
         argument("action", "measure the selected sources, and write target/sources.json", ("freshness",)),
     ),
     Command(
-        *("mirrors", "mirrors:suggest", "write mirrors of tables that have landed, for review"),
-        argument("action", "write mirrors of the tables that have landed, for review", ("suggest",)),
+        *(
+            "mirrors",
+            "mirrors:mirrors",
+            "write mirrors of tables that have landed; compare mirrors with what has landed",
+        ),
+        argument("action", "write mirrors of the tables that have landed, or show what they lack", ("suggest", "diff")),
         option("--source NAME", "only tables of this source (default: all)", shell_complete=completed("sources")),
         option("--table TABLE", "only tables of this name, such as shop.orders or orders"),
         option("--files", "write a file for each table, in place of one rule for all tables of a source"),

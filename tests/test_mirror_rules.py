@@ -119,6 +119,56 @@ def test_columns_that_change(
     assert (mirror.left_out, mirror.on_drift) == (left_out, on_drift)
 
 
+def test_changes_that_warn_leave_the_mirror_as_it_is(tmp_path: Path) -> None:
+    columns = [
+        column("wider", "decimal(12,2)", "decimal(8,2)"),
+        column("narrower", "decimal(8,2)", "decimal(12,2)"),
+        column("gone", is_gone=True),
+        column("old", is_gone=True, is_renamed=True),
+    ]
+    kinds = ("widen", "narrow", "drop", "rename")
+    schema = ", ".join(f"{kind}: warn" for kind in kinds)
+    made = workspace(tmp_path, f"tables: '*', schema: {{{schema}}}", table("a.t", *columns))
+    found = types(mirrors(made)["t"])
+    assert found == {
+        "id": "bigint",
+        "wider": "decimal(8,2)",
+        "narrower": "decimal(12,2)",
+        "gone": "string",
+        "old": "string",
+    }
+    assert codes(made) == ["mirror-rule-column"] * 4
+    said = [warning.message for warning in made.mirrors.warnings]
+    assert said[0].endswith('of "a.t": "wider" is decimal(12,2), and was decimal(8,2)')
+    assert said[3].endswith('"old" has another name')
+    assert [kind in str(warning.hint) for kind, warning in zip(kinds, made.mirrors.warnings)] == [True] * 4
+
+
+def test_mirrors_are_compared_with_what_has_landed(tmp_path: Path) -> None:
+    columns = [column("narrower", "decimal(8,2)", "decimal(12,2)"), column("gone", is_gone=True), column("Secret")]
+    own = "mirrors:\n  - {name: own, of: {source: shop, table: a.own}, key: [no], columns: {no: int, id: int}}\n"
+    rule = "tables: 'a.t*', left_out: [secret]"
+    seen = table("a.t", *columns), table("a.own"), table("a.t2"), table("a.other")
+    workspace(tmp_path, rule, *seen, more={"models/own.yml": own})
+    project = Project(tmp_path, {})
+    said = project.run("mirrors", "diff")
+    assert said.code == 0 and said.out.splitlines() == [
+        "t: a.t of source shop, models/m.yml: differs",
+        '  "narrower": decimal(8,2) in the data, decimal(12,2) in the mirror (schema: {narrow: keep})',
+        '  "gone": no longer in the data, string in the mirror (schema: {drop: keep})',
+        '  "Secret": string in the data, left out of the mirror',
+        "own: a.own of source shop, models/own.yml: differs",
+        '  "id": bigint in the data, int in the mirror',
+        '  "no": in no change, int in the mirror',
+        "  the key: (id) in the data, (no) in the mirror",
+        "t2: a.t2 of source shop, models/m.yml: as the data is",
+        "a.other of source shop: no mirror",
+    ]
+    assert project.run("mirrors", "diff", "--table", "a.t2").out.count("\n") == 1
+    refused = project.run("mirrors", "diff", "--apply")
+    assert refused.code == 2 and "mirrors diff writes nothing" in refused.err
+
+
 def test_shards_are_one_mirror(tmp_path: Path) -> None:
     shards = [
         table("s.orders_1", column("v", "decimal(8,2)")),

@@ -1,8 +1,8 @@
-"""mirrors suggest: looks at what has landed and writes mirrors of its tables, for review."""
+"""mirrors suggest: looks at what has landed and writes mirrors of its tables; mirrors diff: compares both."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 from runner.commands.arguments import Call
 from runner.commands.session import session_to_read
 from runner.compile.suggested_mirrors import (
+    deviations,
     differences,
     free_name,
     suggested_rule,
@@ -20,35 +21,78 @@ from runner.counts import counted, enumeration
 from runner.errors import RunnerError, RunnerWarning, nearest_or_all
 from runner.files import read_text, write_whole
 from runner.project.inputs import Source
+from runner.project.many_mirrors import changes
 from runner.project.mirror import HISTORY, Mirror
 from runner.project.mirrors import mirror_nodes
 from runner.project.nodes import Node
-from runner.project.tables_seen import TableSeen, TablesSeen, plain_name
+from runner.project.tables_seen import TableSeen, TablesSeen, plain_name, tables_seen
 from runner.report import Report
 from runner.run.run import Run
 from runner.run.workspace import Workspace
+from runner.spec.words import Types
 from runner.yaml_text import yaml_of
 
 
-def suggest(call: Call, action: str, source: str | None, table: str | None, files: bool, apply: bool) -> int:
-    """Writes a rule for the tables of a source that have no mirror, or a file for each, and prints what other tables
-    have that their mirrors lack.
-    """
-    workspace, report = Workspace(call.project), call.report
+def mirrors(call: Call, action: str, source: str | None, table: str | None, files: bool, apply: bool) -> int:
+    """Runs `suggest` or `diff` for the tables of one source or of all."""
+    workspace = Workspace(call.project)
     sources = {one.name: one for one in workspace.project.sources}
     if source is not None and source not in sources:
         raise RunnerError("source-unknown", f'there is no source "{source}"', hint=nearest_or_all(source, sources))
     of_table = tuple(table.split(".")) if table else ()
     chosen = [sources[name] for name in sorted(sources) if source in (None, name)]
-    seen = [one for found in _seen(workspace, chosen, of_table, report) for one in found.named(of_table)]
+    if action == "diff" and (files or apply):
+        raise RunnerError("usage", "mirrors diff writes nothing", hint="mirrors suggest --apply")
+    found = (tables_seen(workspace.project, one) for one in chosen)
+    looked = found if action == "diff" else _seen(workspace, chosen, of_table, call.report)
+    seen = [one for tables in looked for one in tables.named(of_table)]
     if not seen:
         hint = "runner run lands messages, and runner show -s freshness_by_table shows the tables"
         raise RunnerError("mirror-nothing", "no change of such a table has landed", hint=hint)
+    if action == "diff":
+        for one in seen:
+            for line in _compared(workspace, one, sources[one.source].format.types):
+                call.report.payload(line)
+        return 0
+    return _suggest(call, workspace, seen, sources, apply, files or bool(table))
+
+
+def _suggest(
+    call: Call,
+    workspace: Workspace,
+    seen: list[TableSeen],
+    sources: Mapping[str, Source],
+    is_to_apply: bool,
+    in_files: bool,
+) -> int:
+    """Writes a rule for the tables of a source that have no mirror, or a file for each, and prints what other tables
+    have that their mirrors lack.
+    """
     taken = {name.lower() for name in workspace.graph.nodes}
     for name, tables in groupby(seen, key=attrgetter("source")):
-        for line in _of_source(workspace, sources[name], list(tables), taken, apply, files or bool(table)):
-            report.payload(line)
+        for line in _of_source(workspace, sources[name], list(tables), taken, is_to_apply, in_files):
+            call.report.payload(line)
     return 0
+
+
+def _compared(workspace: Workspace, table: TableSeen, types: Types | None) -> Iterator[str]:
+    """Yields the lines that say where the mirror of a table is not as the data, and which setting of a rule says so."""
+    mirrors = [(node, mirror) for node in workspace.graph.nodes.values() if (mirror := _mirror_of(node, table))]
+    for node, mirror in mirrors[:1]:
+        rule = next(
+            (one for one in workspace.mirrors.rules if node.name in workspace.mirrors.by_rule and one.matches(table)),
+            None,
+        )
+        found = list(deviations(table, mirror, types))
+        state = "differs" if found else "as the data is"
+        yield f"{mirror.name}: {table.path} of source {table.source}, {node.path}: {state}"
+        for column, text in found:
+            kinds = [kind for kind, _ in changes(column, types)] if column and rule else []
+            why = ", ".join(f"{kind}: {rule.schema[kind]}" for kind in kinds) if rule else ""
+            name = f'"{column.name}": ' if column else ""
+            yield f"  {name}{text}" + (f" (schema: {{{why}}})" if why else "")
+    if not mirrors:
+        yield f"{table.path} of source {table.source}: no mirror"
 
 
 def _of_source(

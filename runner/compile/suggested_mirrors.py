@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from runner.project.many_mirrors import name_by
-from runner.project.mirror import HISTORY, Mirror, MirrorColumn
+from runner.project.mirror import HISTORY, META, Mirror, MirrorColumn
 from runner.project.mirrors import own_name
 from runner.project.tables_seen import (
     MOST_DIGITS,
@@ -157,6 +157,33 @@ def differences(table: TableSeen, mirror: Mirror, types: Types | None) -> Iterat
     if table.key and mirror.key and {name.lower() for name in table.key} != {name.lower() for name in mirror.key}:
         own_key, key = (f"[{', '.join(map(_scalar, names))}]" for names in (mirror.key, table.key))
         yield Difference("key", key, "", own_key)
+
+
+def deviations(table: TableSeen, mirror: Mirror, types: Types | None) -> Iterator[tuple[ColumnSeen | None, str]]:
+    """Yields in words where a mirror is not as the data of its table, each with the column, if the data has one."""
+    known = {sent.lower(): column for column in mirror.columns for sent in (column.name, *column.sent_as)}
+    left_out, told = {name.lower() for name in mirror.left_out}, set[str]()
+    for column in table.columns:
+        lower, kind = column.name.lower(), column_type(column, types)
+        own = known.get(lower)
+        is_first = lower not in told
+        told.add(lower)
+        if own is None:
+            is_left = lower in left_out
+            if not column.is_gone and is_first:
+                yield column, f"{kind} in the data, " + ("left out of the mirror" if is_left else "not in the mirror")
+            continue
+        told |= {own.name.lower(), *(sent.lower() for sent in own.sent_as)}
+        if column.is_gone:
+            yield column, f"no longer in the data, {own.type} in the mirror"
+        elif own.type != kind:
+            yield column, f"{kind} in the data, {own.type} in the mirror"
+    for own in mirror.columns:
+        sent = {own.name.lower(), *(one.lower() for one in own.sent_as)}
+        if not told & sent and not any(one.startswith(META) for one in sent):
+            yield None, f'"{own.name}": in no change, {own.type} in the mirror'
+    if table.key and mirror.key and {name.lower() for name in table.key} != {name.lower() for name in mirror.key}:
+        yield None, f"the key: ({', '.join(table.key)}) in the data, ({', '.join(mirror.key)}) in the mirror"
 
 
 def _takes(own: str, suggested: str, column: ColumnSeen) -> bool:

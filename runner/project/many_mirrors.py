@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from runner.errors import Problems, RunnerWarning, Where
@@ -130,7 +131,32 @@ def expanded(rule: MirrorRule, seen: TablesSeen, taken: dict[str, Where]) -> Exp
             continue
         taken.update((one.lower(), rule.yaml.where()) for one in names)
         entries.append(entry)
+        warnings += _warnings(rule, table, name)
     return Expanded(tuple(entries), tuple(warnings))
+
+
+def _warnings(rule: MirrorRule, table: TableSeen, name: str) -> Iterator[RunnerWarning]:
+    """Yields warnings about changes of a table of which the rule says `warn`, and which its mirror does not follow."""
+    for column in table.columns:
+        for kind, what in changes(column, rule.source.format.types):
+            if rule.schema[kind] == "warn":
+                text = f'the mirror "{name}" does not follow a change of "{table.path}": "{column.name}" {what}'
+                hint = f"schema: {{{kind}: follow}}, or keep, which does not warn"
+                yield RunnerWarning("mirror-rule-column", text, rule.yaml.where(), hint)
+
+
+def changes(column: ColumnSeen, types: Types | None) -> Iterator[tuple[str, str]]:
+    """Yields how a column of a table has changed since its first change: the kinds of `schema`, each in words."""
+    if column.is_renamed:
+        yield "rename", "has another name"
+    elif column.is_gone:
+        yield "drop", "is gone"
+    elif column.is_added:
+        yield "add", "is new"
+    told = [column_type(_as(column, one), types) for one in (*column.earlier, column.type)]
+    for before, now in pairwise(told):
+        if before != now:
+            yield ("narrow" if wider_type(before, now) == before else "widen"), f"is {now}, and was {before}"
 
 
 def _merged(rule: MirrorRule, tables: list[TableSeen], warnings: list[RunnerWarning]) -> Expanded:

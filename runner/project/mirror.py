@@ -120,6 +120,7 @@ class Mirror:
             "keeps": "where" if self.where else "all",
             "names": "several_names" if self.was_renamed else "one_name",
             "types": "values" if any(not one.is_key and one.type != "string" for one in self.columns) else "texts",
+            "lists": "lists" if "unlisted" in self.sent_columns else "images",
             "defaults": "none" if all(one.added_with is None for one in self.columns) else "added",
         }
 

@@ -23,10 +23,10 @@ NEW_TABLES = ("add", "warn")
 # What becomes of a mirror when its table changes: kind of change -> the ways to take it; the first is the default.
 SCHEMA = {
     "add": ("follow", "keep", "warn", "fail"),
-    "widen": ("follow", "keep"),
-    "narrow": ("keep", "follow"),
-    "drop": ("keep", "follow"),
-    "rename": ("follow", "keep"),
+    "widen": ("follow", "keep", "warn"),
+    "narrow": ("keep", "follow", "warn"),
+    "drop": ("keep", "follow", "warn"),
+    "rename": ("follow", "keep", "warn"),
 }
 PLACES = ("source", "tenant", "db", "schema", "table")
 PLACE = re.compile(r"\{(\w*)\}")

@@ -7,19 +7,27 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from runner.compile.compiled import CompiledNode
 from runner.engine.errors import QueryFailed
 from runner.engine.progress import Position, Positions, Progress
 from runner.engine.tables import Tables
 from runner.errors import full_refresh
-from runner.files import read_text
-from runner.project.inputs import Source
 from runner.project.mirror import Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.mirrors import taken_columns
 from runner.project.templates import new_rows_view
+from runner.run.definitions import Definitions, Mark
+from runner.run.evolution import (
+    Evolution,
+    Evolving,
+    again_because,
+    as_it_was,
+    columns_as_recorded,
+    columns_changed,
+    with_defaults_told,
+    with_statements,
+)
 from runner.run.increments import NOTHING, landed_again, reading_until
 from runner.run.landing import finishes
 from runner.run.statements import Effect
@@ -32,61 +40,13 @@ Built = tuple[int | None, tuple[str, ...]]
 """The number of a table's rows, None if the table is as it was; and notes for the user."""
 
 
-class Mark(NamedTuple):
-    """The facts that are recorded of a mirror's table, as JSON; any other text is read as no facts. `made_by` is the
-    hash of the SQL that made the table, `defined_by` that of the mirror as it was written. `told_parts` is True if
-    changes told only parts of a row. `numbered_in` is the log in which all changes are numbered, None if there is no
-    such log. `defaults` are the defaults of columns that messages named.
-    """
-
-    made_by: str
-    told_parts: bool
-    numbered_in: str | None
-    defaults: dict[str, str]
-    defined_by: str = ""
-
-    def text(self) -> str:
-        return json.dumps(self._asdict())
-
-    @classmethod
-    def read(cls, text: str) -> Mark:
-        try:
-            return cls(**json.loads(text))
-        except (TypeError, ValueError):
-            return cls("", True, None, {})
-
-
-class Definitions:
-    """The hashes of mirrors as they are written: they tell without any SQL if a mirror has changed."""
-
-    def __init__(self, run: Run) -> None:
-        self.renderer, self.vars = run.library.renderer, run.project.vars
-        self.formats: dict[str, str] = {}
-
-    @cached_property
-    def macros(self) -> str:
-        texts = [read_text(path) for path in sorted(set(self.renderer.files.values()))]
-        return hashlib.sha256("".join([*texts, repr(self.vars)]).encode()).hexdigest()
-
-    def of(self, query: MirrorQuery) -> str:
-        tables = [(self._source(table.source), table.name) for table in query.mirror.tables]
-        written = (query.shows, query.layout, replace(query.mirror, tables=()), tables, self.macros)
-        return hashlib.sha256(repr(written).encode()).hexdigest()
-
-    def _source(self, source: Source) -> str:
-        if source.name not in self.formats:
-            self.formats[source.name] = repr((source.name, source.generation, source.format))
-        return self.formats[source.name]
-
-
 class Mirrors:
     """Builds the tables of mirrors."""
 
     def __init__(self, run: Run) -> None:
-        self.reading, self.compiled, self.tables = run.reading, run.compiled, run.tables
+        self.reading, self.tables = run.reading, run.tables
         self.statements, self.run_id, self.library = run.statements, run.run_id, run.library
-        self.seen, self.by_rule = run.seen, run.workspace.mirrors.by_rule
-        self.definitions = Definitions(run)
+        self.seen, self.definitions, self.evolving = run.seen, Definitions(run), Evolving(run)
 
     def build(self, query: MirrorQuery) -> Built:
         """Builds a table, or brings it up to date. Raises QueryFailed, also for columns that the mirror does not have
@@ -98,13 +58,15 @@ class Mirrors:
         seen, progress = self.reading.changelogs(query.model), self.tables.progress(query.model)
         if not begun and self._is_up_to_date(query, seen, progress):
             return None, ()
-        if self._takes_increments(query):
-            since = None if begun else self._since(query, seen, progress)
-            if since is not None:
-                return self._up_to_date(query, since, reading_until(seen, since), progress)
+        notes = finishes(begun, self.run_id)
+        if self._takes_increments(query) and not begun:
+            since, evolution = self._since(query, seen, progress)
+            if since is not None and not evolution.refused:
+                return self._up_to_date(query, since, reading_until(seen, since), progress, evolution)
+            notes = again_because(evolution.refused)
         if not begun:
             self._check_whole(query)
-        return self._built(query, reading_until(seen, {}), finishes(begun, self.run_id), progress)
+        return self._built(query, reading_until(seen, {}), notes, progress)
 
     def _is_up_to_date(self, query: MirrorQuery, seen: Mapping[str, Position | None], progress: Progress) -> bool:
         """Returns True if nothing has landed that concerns the table, as far as this can be told without a query."""
@@ -133,42 +95,82 @@ class Mirrors:
         names = [table.name] if seen.statements < 0 else self.statements.names(query.mirror, table, seen)
         return all(one.batch <= read.batch for name in names for one in seen.named(name))
 
-    def _up_to_date(self, query: MirrorQuery, since: Positions, until: Positions, progress: Progress) -> Built:
+    def _up_to_date(
+        self, query: MirrorQuery, since: Positions, until: Positions, progress: Progress, evolution: Evolution
+    ) -> Built:
         """Takes in what has landed between two positions in the changelogs."""
-        name, definition, query = query.model, self.definitions.of(query), self._with_added(query)
-        self.tables.refresh(name, query.layout)
-        progress.verified(self.tables.storage.newest_write(name))
-        if (mark := Mark.read(self.tables.mark(name))).defined_by != definition:
-            self.tables.write_mark(name, mark._replace(defined_by=definition).text())
-        if until == since:
+        name, mark, as_written = query.model, Mark.read(self.tables.mark(query.model)), query
+        query = self._with_added(query)
+        if until == since and not evolution.is_needed:
+            self._keep(as_written, progress)
+            self._record(as_written, mark.defaults)
             return self.tables.count(name), ()
         statements = self.statements.show(query.mirror)
-        known = mark.defaults
-        query = replace(query, mirror=with_defaults(statements.mirror, known))
-        read = {one.source.name: since.get(one.source.model, NOTHING).batch for one in query.mirror.tables}
-        if any(one.row["batch"] > read[one.row["source"]] for one in statements.effects):
-            self._check_whole(query)
-            return self._built(query, until, (), progress)
-        self.reading.show_new_rows(name, query.mirror.models, since, until)
-        tables = tuple(replace(one, rows=new_rows_view(name, one.source.model)) for one in query.mirror.tables)
-        new = replace(query.mirror, tables=tables)
+        query = replace(query, mirror=with_defaults(statements.mirror, mark.defaults))
+        new = self._new(query, since, until)
         found = _row(self.tables, "increment_findings", new)
-        found_mirror, notes = _after_findings(new, query.shows, found)
-        if found_mirror is not new or not defaults_told(self.tables, new).keys() <= known.keys():
-            self._check_whole(query)
-            return self._built(query, until, (), progress)
-        with progress.writing(until):
-            if found["with_key"]:
-                query = self._remembered(query, found, statements.effects)
-                self._take_in(query, new)
-        return self.tables.count(name), (*notes, *statements.notes) if query.shows == "state" else ()
+        wider, notes = _after_findings(new, query.shows, found)
+        evolution = evolution._replace(added=(*evolution.added, *wider.columns[len(new.columns) :]))
+        query = replace(query, mirror=replace(query.mirror, columns=wider.columns))
+        read = {one.source.name: since.get(one.source.model, NOTHING).batch for one in query.mirror.tables}
+        evolution = with_statements(evolution, query, statements.effects, read)
+        defaults = mark.defaults
+        if not defaults_told(self.tables, new).keys() <= defaults.keys():
+            defaults = defaults_told(self.tables, query.mirror)
+            evolution = with_defaults_told(evolution, mark.defaults, defaults)
+            query = replace(query, mirror=with_defaults(query.mirror, defaults))
+        with self.evolving.evolved(query, evolution, progress) as (evolution, again):
+            if evolution.refused:
+                self._check_whole(query)
+                return self._built(as_written, until, again_because(evolution.refused), progress)
+            self._keep(as_written, progress)
+            with progress.writing(until):
+                if found["with_key"] or again:
+                    query = self._remembered(query, found, statements.effects)
+                    self._take_in(query, self._new(query, since, until), again)
+        self._record(as_written, defaults)
+        own = (*notes, *statements.notes) if query.shows == "state" else ()
+        return self.tables.count(name), (*evolution.notes, *self._removed(query, evolution), *own)
 
-    def _take_in(self, query: MirrorQuery, new: Mirror) -> None:
-        """Merges new changes into the tables of a mirror; `new` is the mirror as it reads only these changes. A run
-        that dies meanwhile leaves them to the next run, and the second merge has the same result.
+    def _new(self, query: MirrorQuery, since: Positions, until: Positions) -> Mirror:
+        """Returns the mirror as it reads only what has landed between two positions."""
+        self.reading.show_new_rows(query.model, query.mirror.models, since, until)
+        tables = (replace(one, rows=new_rows_view(query.model, one.source.model)) for one in query.mirror.tables)
+        return replace(query.mirror, tables=tuple(tables))
+
+    def _removed(self, query: MirrorQuery, evolution: Evolution) -> list[str]:
+        """Returns the note that new columns may lack values, if changes that told them may have been removed."""
+        removed = self.reading.without_old_rows(query.mirror.models) if evolution.added else []
+        return [
+            f'old changes of "{name}" are removed, and with them what they told of the new columns' for name in removed
+        ]
+
+    def _keep(self, query: MirrorQuery, progress: Progress) -> None:
+        """Brings up to date what is beside the rows of a table."""
+        self.tables.refresh(query.model, query.layout)
+        progress.verified(self.tables.storage.newest_write(query.model))
+
+    def _record(self, query: MirrorQuery, defaults: dict[str, str]) -> None:
+        """Records that a table is as the mirror is written now."""
+        had = Mark.read(self.tables.mark(query.model))
+        now = had._replace(defaults=defaults, **self._facts(query))
+        if now != had:
+            self.tables.write_mark(query.model, now.text())
+
+    def _facts(self, query: MirrorQuery) -> dict[str, Any]:
+        """Returns what is recorded of a mirror as it is written."""
+        columns, left_out = columns_as_recorded(query.mirror.columns), list(query.mirror.left_out)
+        made_by, defined_by = self._made_by(query), self.definitions.of(query)
+        return {"made_by": made_by, "defined_by": defined_by, "columns": columns, "left_out": left_out}
+
+    def _take_in(self, query: MirrorQuery, new: Mirror, again: list[str]) -> None:
+        """Merges new changes into the tables of a mirror; `new` is the mirror as it reads only these changes. Rows of
+        the views in `again` are looked at again. A run that dies meanwhile leaves all this to the next run, and the
+        second merge has the same result.
         """
         own = map(self.tables.storage.table, (query.model, query.beside))
-        with self._computed(query, "decided", replace(query, mirror=new), *own) as decided:
+        query = replace(query, bounds=()) if again else query
+        with self._decided(query, replace(query, mirror=new), list(own), again) as decided:
             counts = _row(self.tables, f"{query.shows}_decisions", decided)
             looks_again = counts["again"] > 0
             if looks_again:
@@ -178,6 +180,16 @@ class Mirrors:
                     if counts["beside"]:
                         self._write(query, "beside_written", query.beside, changed)
                     self._write(query, "merged", query.model, changed)
+
+    @contextmanager
+    def _decided(self, query: MirrorQuery, new: MirrorQuery, own: list[str], again: list[str]) -> Iterator[str]:
+        """Creates a view of new changes, each with what is to be done with it."""
+        with self._computed(query, "decided", new, *own) as decided:
+            if not again:
+                yield decided
+                return
+            with self._computed(query, "decided_with", decided, *again) as with_others:
+                yield with_others
 
     def _changed(self, query: MirrorQuery, decided: str, looks_again: bool) -> AbstractContextManager[str]:
         """Creates a view of the rows that change."""
@@ -231,28 +243,37 @@ class Mirrors:
         added = [one for one in self.tables.types(query.model) if one not in query.columns]
         return replace(query, mirror=_with_texts(query.mirror, added))
 
-    def _since(self, query: MirrorQuery, seen: Mapping[str, Position | None], progress: Progress) -> Positions | None:
-        """Returns how far the table has read; None if the table is not this mirror of these changelogs, and must be
-        built again.
+    def _since(
+        self, query: MirrorQuery, seen: Mapping[str, Position | None], progress: Progress
+    ) -> tuple[Positions | None, Evolution]:
+        """Returns how far the table has read, and how it becomes the table of this mirror; None if it is not there, or
+        has read other changelogs.
         """
-        if not all(self.tables.storage.has_table(name) for name in (query.model, query.beside)):
-            return None
+        storage, mark = self.tables.storage, Mark.read(self.tables.mark(query.model))
+        if not all(storage.has_table(name) for name in (query.model, query.beside)):
+            return None, Evolution()
         since = progress.read()
-        is_this = Mark.read(self.tables.mark(query.model)).made_by == self._made_by(query)
-        return since if is_this and since is not None and not landed_again(since, seen) else None
+        if since is None or landed_again(since, seen):
+            return None, Evolution()
+        if mark.made_by == self._made_by(query):
+            return since, Evolution()
+        was = as_it_was(query, mark.columns, mark.left_out)
+        if mark.made_by != self._made_by(was):
+            return since, Evolution(refused="it is defined otherwise")
+        return since, columns_changed(was, query, storage.widens)
 
     def _built(self, query: MirrorQuery, until: Positions, notes: tuple[str, ...], progress: Progress) -> Built:
         """Builds the table from all changes. Where the table is to take in new changes later, also builds the table
         beside it.
         """
-        name, made_by, definition = query.model, self._made_by(query), self.definitions.of(query)
+        name, facts = query.model, self._facts(query)
         query, more, defaults = self._looked_at(query)
         with progress.writing(until):
             if self._takes_increments(query):
                 count = self._written_with_beside(query)
             else:
                 count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", query), query.layout)
-            mark = Mark(made_by, query.has_parts, query.numbered_in, defaults, definition)
+            mark = Mark(told_parts=query.has_parts, numbered_in=query.numbered_in, defaults=defaults, **facts)
             self.tables.write_mark(name, mark.text())
         self.tables.refreshes.done(name)
         return count, (*notes, *(more if query.shows == "state" else ()))
@@ -279,9 +300,6 @@ class Mirrors:
         return hashlib.sha256(meaning.encode()).hexdigest()
 
     def _meaning(self, query: MirrorQuery) -> str:
-        if query.model not in self.by_rule:
-            return self.compiled.nodes[query.model].meaning
-        # The tables of a rule may have changed since the nodes were compiled.
         sql = folded(self.tables.macro(f"mirror_{query.shows}", query))
         return self.library.complete(CompiledNode(sql)).meaning
 

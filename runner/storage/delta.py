@@ -32,6 +32,7 @@ COLUMN_MAPPING = {"delta.columnMapping.mode": "name"}
 # Delta gives this feature to a new table that has columns of the type timestamp_ntz, but not to a table that is there,
 # even if the table is replaced.
 WALL_CLOCKS = {"delta.feature.timestampNtz": "supported"}
+WIDER_TYPES = {"delta.enableTypeWidening": "true"}
 
 
 class Delta(TableFormat):
@@ -43,6 +44,17 @@ class Delta(TableFormat):
         "delta.dataSkippingStatsColumns": "op,db_name,schema_name,table_name,key_text,event_time,batch,loaded_at"
     }
     changing_properties: ClassVar[Mapping[str, str]] = {"delta.enableDeletionVectors": "true"}
+    wider_types: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "tinyint": ("smallint", "int", "bigint"),
+        "smallint": ("int", "bigint"),
+        "int": ("bigint",),
+        "date": ("timestamp_ntz",),
+    }
+    digits_of_integers: ClassVar[Mapping[str, tuple[int, int]]] = {
+        **dict.fromkeys(("tinyint", "smallint", "int"), (10, 0)),
+        "bigint": (20, 0),
+    }
+    widens_scale = True
     most_clusters = 4
     maintenance = ("delta_compacted", "delta_vacuumed")
 
@@ -67,10 +79,15 @@ class Delta(TableFormat):
         wall_clocks = WALL_CLOCKS if any("timestamp_ntz" in kind for kind in columns.values()) else {}
         return {**(COLUMN_MAPPING if needs_mapping(columns) else {}), **wall_clocks}
 
-    def add_columns(self, name: str, columns: Mapping[str, str]) -> None:
+    def add_columns(self, name: str, columns: Mapping[str, str], after: str | None = None) -> None:
         if needed := self.properties(columns):
             self.session.do(self.macro("properties_set", self.table(name), needed))
-        super().add_columns(name, columns)
+        super().add_columns(name, columns, after)
+
+    def widen_column(self, name: str, column: str, kind: str) -> None:
+        needed = {**WIDER_TYPES, **self.properties({column: kind})}
+        self.session.do(self.macro("properties_set", self.table(name), needed))
+        super().widen_column(name, column, kind)
 
     def drop_columns(self, name: str, columns: Iterable[str]) -> None:
         dropped = list(columns)

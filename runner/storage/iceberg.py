@@ -29,6 +29,7 @@ class Iceberg(TableFormat):
         "write.spark.fanout.enabled": "true",
     }
     transforms = ("years", "months", "days", "hours", "bucket", "truncate")
+    wider_types: ClassVar[Mapping[str, tuple[str, ...]]] = {"int": ("bigint",)}
     changing_properties: ClassVar[Mapping[str, str]] = {
         "write.merge.mode": "merge-on-read",
         "write.delete.mode": "merge-on-read",

@@ -123,6 +123,22 @@ class Storage(ABC):
         the rows that it had.
         """
 
+    def widens(self, kind: str, wider: str) -> bool:
+        """Returns True if a column of one type can get another in place, and each value is as if it had been written
+        with that type.
+        """
+        return False
+
+    def add_columns(self, name: str, columns: Mapping[str, str], after: str | None = None) -> None:
+        """Gives a table more columns, with their types: after a column, at the beginning if its name is empty, or at
+        the end. Only for a storage that `changes_rows`.
+        """
+        raise NotImplementedError
+
+    def widen_column(self, name: str, column: str, kind: str) -> None:
+        """Changes the type of a column in place. Only where the storage `widens` it."""
+        raise NotImplementedError
+
     @abstractmethod
     def refresh(self, name: str, layout: Layout) -> None:
         """Gives a table that exists the properties and comments of its layout, where they differ."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from runner.render import name as quoted
-from runner.storage.data import Cutoff, Increment, Layout, Publisher
+from runner.storage.data import Cutoff, Increment, Layout, Publisher, digits_of
 from runner.storage.storage import NO_LAYOUT, Storage, new_identity
 
 # The property of a changelog that tells it from one that was created later under its name.
@@ -24,6 +24,16 @@ class TableFormat(Storage):
 
     changing_properties: ClassVar[Mapping[str, str]]
     """The properties of a table whose rows are changed often: changes are written beside the files that they change."""
+
+    wider_types: ClassVar[Mapping[str, tuple[str, ...]]]
+    """Types whose values are kept as they are when a column changes in place -> the types to which it may change."""
+
+    digits_of_integers: ClassVar[Mapping[str, tuple[int, int]]] = {}
+    """Types that may become decimal in place -> how many digits and how many behind the point that then has at least.
+    """
+
+    widens_scale: ClassVar[bool] = False
+    """True if a decimal type may get more digits behind the point in place."""
 
     maintenance: ClassVar[tuple[str, ...]]
     """The macros that maintenance runs on a table, in this order."""
@@ -96,9 +106,20 @@ class TableFormat(Storage):
         else:
             self.session.do(self.macro("added", table, new.rows, new.columns, new.taken))
 
-    def add_columns(self, name: str, columns: Mapping[str, str]) -> None:
+    def add_columns(self, name: str, columns: Mapping[str, str], after: str | None = None) -> None:
         for column, kind in columns.items():
-            self.session.do(self.macro("column_added", self.table(name), column, kind))
+            self.session.do(self.macro("column_added", self.table(name), column, kind, after))
+
+    def widens(self, kind: str, wider: str) -> bool:
+        had, has = (self.types_kept_as.get(one, one) for one in (kind, wider))
+        digits, more = digits_of(had) or self.digits_of_integers.get(had), digits_of(has)
+        if not digits or not more:
+            return had == has or has in self.wider_types.get(had, ())
+        keeps_scale = more[1] == digits[1] or (self.widens_scale and more[1] > digits[1])
+        return keeps_scale and more[0] - more[1] >= digits[0] - digits[1]
+
+    def widen_column(self, name: str, column: str, kind: str) -> None:
+        self.session.do(self.macro("column_widened", self.table(name), column, kind))
 
     def drop_columns(self, name: str, columns: Iterable[str]) -> None:
         for column in columns:

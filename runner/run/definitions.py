@@ -1,0 +1,67 @@
+"""What is recorded of the table of a mirror, and what tells if the mirror has changed since."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from runner.files import read_text
+from runner.project.inputs import Source
+from runner.project.mirror import MirrorQuery
+
+if TYPE_CHECKING:
+    from runner.run.run import Run
+
+
+class Mark(NamedTuple):
+    """The facts that are recorded of a mirror's table, as JSON; any other text is read as no facts. `made_by` is the
+    hash of the SQL that made the table, `defined_by` that of the mirror as it was written. `told_parts` is True if
+    changes told only parts of a row. `numbered_in` is the log in which all changes are numbered, None if there is no
+    such log. `defaults` are the defaults of columns that messages named, `columns` the columns that the mirror then
+    had, `left_out` those that it then was not to have.
+    """
+
+    made_by: str
+    told_parts: bool
+    numbered_in: str | None
+    defaults: dict[str, str]
+    defined_by: str = ""
+    columns: Sequence[Sequence[Any]] = ()
+    left_out: Sequence[str] = ()
+
+    def text(self) -> str:
+        return json.dumps(self._asdict())
+
+    @classmethod
+    def read(cls, text: str) -> Mark:
+        try:
+            return cls(**json.loads(text))
+        except (TypeError, ValueError):
+            return cls("", True, None, {})
+
+
+class Definitions:
+    """The hashes of mirrors as they are written: they tell without any SQL if a mirror has changed."""
+
+    def __init__(self, run: Run) -> None:
+        self.renderer, self.vars = run.library.renderer, run.project.vars
+        self.formats: dict[str, str] = {}
+
+    @cached_property
+    def macros(self) -> str:
+        texts = [read_text(path) for path in sorted(set(self.renderer.files.values()))]
+        return hashlib.sha256("".join([*texts, repr(self.vars)]).encode()).hexdigest()
+
+    def of(self, query: MirrorQuery) -> str:
+        tables = [(self._source(table.source), table.name) for table in query.mirror.tables]
+        written = (query.shows, query.layout, replace(query.mirror, tables=()), tables, self.macros)
+        return hashlib.sha256(repr(written).encode()).hexdigest()
+
+    def _source(self, source: Source) -> str:
+        if source.name not in self.formats:
+            self.formats[source.name] = repr((source.name, source.generation, source.format))
+        return self.formats[source.name]
