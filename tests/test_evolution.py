@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import yaml
 
+from runner.project.inputs import Source
+from runner.project.mirror import Mirror, MirrorColumn, MirroredTable, MirrorQuery
+from runner.run.evolution import columns_changed, with_statements
+from runner.run.statements import Effect
+from runner.storage.data import Layout, Part
 from runner.storage.delta import Delta
 from runner.storage.iceberg import Iceberg
 from runner.storage.storage import Storage
@@ -176,3 +183,70 @@ def test_columns_that_come_and_types_that_widen(tmp_path: Path, storage: str) ->
 )
 def test_types_that_a_storage_widens(storage: type[Storage], kind: str, wider: str, expected: bool) -> None:
     assert storage.widens(storage.__new__(storage), kind, wider) is expected
+
+
+# --- what can be done
+
+
+def query(where: str = "", layout: Layout | None = None, **columns: MirrorColumn) -> MirrorQuery:
+    """A mirror with the key `id` and these columns."""
+    made = [replace(column, name=name, is_key=name == "id") for name, column in columns.items()]
+    tables = (MirroredTable(cast(Source, SimpleNamespace(name="s")), ("t",)),)
+    return MirrorQuery(Mirror("m", tables, ("id",), tuple(made), where=where), "state", layout or Layout())
+
+
+def of(kind: str, **more: Any) -> MirrorColumn:
+    return MirrorColumn("", kind, **more)
+
+
+HAD = {"id": of("int"), "a": of("int"), "b": of("string")}
+
+
+@pytest.mark.parametrize(
+    ("has", "refused"),
+    [
+        ({"id": of("int"), "a": of("int")}, 'no longer has "b"'),
+        ({**HAD, "id": of("bigint")}, '"id" is bigint now, and was int'),
+        ({**HAD, "b": of("int")}, '"b" is int now, and was string'),
+        ({**HAD, "a": of("int", sent_as=("x",))}, '"a" is sent or filled otherwise'),
+        ({**HAD, "a": of("int", has_default=True, default="1")}, '"a" is sent or filled otherwise'),
+        ({**HAD, "a": of("bigint"), "c": of("string", has_default=True)}, ""),
+    ],
+)
+def test_what_columns_become_in_place(has: Mapping[str, MirrorColumn], refused: str) -> None:
+    def widens(kind: str, wider: str) -> bool:
+        return (kind, wider) == ("int", "bigint")
+
+    found = columns_changed(query(**HAD), query(**has), widens)
+    assert found.refused == refused
+    assert ([one.name for one in found.added], [one.name for one in found.widened]) == (
+        ([], []) if refused else (["c"], ["a"])
+    )
+    # An expression that chooses rows may mean others then.
+    assert columns_changed(query("a > 1", **HAD), query("a > 1", **has), widens).refused
+    by_a = Layout(partition_by=(Part("a"),))
+    assert columns_changed(query(layout=by_a, **HAD), query(layout=by_a, **has), widens).refused
+
+
+@pytest.mark.parametrize(
+    ("does", "batch", "refused", "told"),
+    [
+        ({"empties": True}, 1, "", False),
+        ({"empties": True}, 2, "a statement empties it", False),
+        ({}, 2, "a statement gives a column or the table another name", False),
+        ({"told": {"a": "7"}}, 2, "", True),
+        # The mirror has read this statement; but not for a column that it has only now.
+        ({"told": {"a": "7"}}, 1, "", False),
+        ({"told": {"c": "7"}}, 1, "", True),
+        ({"renamed": {"x": "c"}}, 1, "a statement gives a column or the table another name", False),
+        ({"renamed": {"x": "y"}}, 2, "", False),
+        ({"told": {"x": "7"}}, 2, "", False),
+        # A row keeps its key.
+        ({"told": {"id": None}}, 2, "", False),
+    ],
+)
+def test_what_statements_do_in_place(does: Mapping[str, Any], batch: int, refused: str, told: bool) -> None:
+    now = query(**HAD, c=of("int"))
+    effect = Effect({"source": "s", "batch": batch}, 0, 0, (), **does)
+    found = with_statements(columns_changed(query(**HAD), now, lambda *_: True), now, [effect], {"s": 1})
+    assert (found.refused, bool(found.told)) == (refused, told)

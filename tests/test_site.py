@@ -240,3 +240,32 @@ def test_what_has_landed_is_on_the_page(project: Callable[..., Path], runner: Ca
     dead = [row for row in data["landed"]["over_time"] if row["kind"] == "dead_letter"]
     assert sum(row["rows"] for row in dead) == 3 and all(row["reason"] for row in dead)
     assert data["run"]["results"]["s_to_changelog"]["rows"]["row"] == 3
+
+
+@pytest.mark.usefixtures("spark", "interpreted")
+def test_the_page_says_how_far_mirrors_have_got(project: Callable[..., Path], runner: Callable[..., Any]) -> None:
+    def told(seconds: int, **more: Any) -> str:
+        at = 1_772_323_200_000 + 1000 * seconds
+        return json.dumps({"database": "d", "table": "t", "es": at, "ts": at, "id": seconds, "isDdl": False, **more})
+
+    row = {"pkNames": ["id"], "mysqlType": {"id": "int"}, "old": None}
+    lines = [
+        told(0, type="INSERT", data=[{"id": "1"}], **row),
+        told(1, type="ALTER", isDdl=True, data=None, sql="alter table d.t add column n int default 7"),
+        told(2, type="ALTER", isDdl=True, data=None, sql="alter table d.t add column at datetime default now()"),
+        told(3, type="INSERT", data=[{"id": "2"}], **row),
+    ]
+    mirrors = "\n".join(
+        f"  - {{name: {name}, of: {{source: s, table: {table}}}, key: [id], columns: {{id: int, n: int}}}}"
+        for name, table in (("t", "d.t"), ("late", "d.late"))
+    )
+    settings = "name: x\nsources:\n  - {name: s, format: canal, files: in/*}\n"
+    project({"project.yml": settings, "models/m.yml": f"mirrors:\n{mirrors}\n", "in/a.jsonl": "\n".join(lines)})
+    assert runner("run", "-s", "s_to_changelog t").code == 0
+    assert runner("docs", "generate").code == 0
+    facts = {node["name"]: node["facts"] for node in data_of(PAGE)["nodes"]}
+    shown = facts["t"][-3:]
+    assert shown[0] == ["read", "d.t: batch 0 of s, changes up to 2026-03-01 00:00:03"]
+    assert shown[1] == ["statements followed", "1"]
+    assert shown[2][0] == "not followed" and "default now()" in shown[2][1]
+    assert facts["late"][-1] == ["read", "nothing"]

@@ -150,14 +150,14 @@ def docs(call: Call, action: str, no_tables: bool) -> int:
     """Writes target/docs/index.html and prints its path."""
     from runner.compile.library import Library
     from runner.compile.nodes import compile_nodes
-    from runner.site.page import page, site_data, site_path
+    from runner.site.page import Landed, page, site_data, site_path
 
     workspace = Workspace(call.project)
     project, graph = workspace.project, workspace.graph
     nodes = [node for node in graph.nodes.values() if _is_compiled(node)]
     compiled = compile_nodes(nodes, workspace.templates, workspace.formats, Library(workspace.templates.renderer))
     reads = not no_tables and bool(project.sources)
-    tables: Landed = _read_tables(workspace, call.report) if reads else ([], [], NOT_READ)
+    tables: Landed = _read_tables(workspace, call.report) if reads else Landed([], [], {}, NOT_READ)
     data = site_data(project, graph, compiled, workspace.formats, tables)
     path = site_path(project)
     write_whole(path, page(data, project.secrets))
@@ -171,7 +171,9 @@ def _read_tables(workspace: Workspace, report: Report) -> Landed:
     """
     from runner.commands.session import session_to_read
     from runner.engine.errors import QueryFailed
+    from runner.run.mirror_states import mirror_states
     from runner.run.run import Run
+    from runner.site.page import Landed
 
     sources = workspace.project.sources
     over_time = Node(
@@ -183,12 +185,13 @@ def _read_tables(workspace: Workspace, report: Report) -> Landed:
         run = Run(workspace, "docs", [graph.nodes["freshness"], over_time])
         with session_to_read(run, report), report.during("reading what has landed"):
             freshness, numbers = (_rows(run, node, report) for node in run.nodes)
+            states = mirror_states(run, graph.nodes.values())
     except QueryFailed as failure:
         report.warn(RunnerWarning("source-unreadable", failure.message))
-        return [], [], failure.message
+        return Landed([], [], {}, failure.message)
     finally:
         workspace.graph = graph
-    return freshness, numbers, ""
+    return Landed(freshness, numbers, states)
 
 
 def _rows(run: Run, node: Node, report: Report) -> list[dict[str, object]]:

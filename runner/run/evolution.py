@@ -92,7 +92,8 @@ def columns_changed(was: MirrorQuery, now: MirrorQuery, widens: Callable[[str, s
         if before is None:
             added.append(column)
         elif before.type != column.type:
-            if column.is_key or not widens(before.type, column.type):
+            is_placed = column.is_key or name in now.layout.columns
+            if is_placed or not widens(before.type, column.type):
                 return Evolution(refused=f'"{name}" is {column.type} now, and was {before.type}')
             widened.append(column)
         elif replace(before, added_with=None) != replace(column, added_with=None):

@@ -83,12 +83,16 @@ class Statements:
         """Creates the view of what statements did to the table of a mirror. `views` maps the models of its sources to
         the views to read in their place.
         """
+        statements = self.of(mirror, views)
+        self._view(statements)
+        return statements
+
+    def of(self, mirror: Mirror, views: Mapping[str, str] | None = None) -> Followed:
+        """Returns what statements did to the table of a mirror, read as by `show`."""
         told = self._rows("statements_told", [views[model] for model in mirror.models]) if views else self._told(mirror)
         if any(table.source.generation for table in mirror.tables):
             told = [*told, *self._rows("loads_told", mirror)]
-        statements = followed(mirror, told, self._tables_named)
-        self._view(statements)
-        return statements
+        return followed(mirror, told, self._tables_named)
 
     def names(self, mirror: Mirror, table: MirroredTable, seen: TablesSeen) -> list[tuple[str, ...]]:
         """Returns the names that a table of a mirror has and had, as the tables seen of its source tell them."""

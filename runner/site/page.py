@@ -10,7 +10,7 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
@@ -41,8 +41,17 @@ from runner.site.mapping import mapping_of
 from runner.spec.formats import FormatFolders
 from runner.spec.words import Format
 
-Landed = tuple[list[dict[str, Any]], list[dict[str, Any]], str]
-"""The rows of the views `freshness` and `landed_over_time`, and why there are no rows."""
+
+class Landed(NamedTuple):
+    """The rows of the views `freshness` and `landed_over_time`, facts about mirrors by their names, and why there is
+    nothing of all this.
+    """
+
+    freshness: list[dict[str, Any]]
+    over_time: list[dict[str, Any]]
+    mirrors: Mapping[str, list[tuple[str, str]]]
+    problem: str = ""
+
 
 # The name of the block of text about the whole project.
 OVERVIEW = "__overview__"
@@ -54,7 +63,6 @@ def site_data(project: Project, graph: Graph, compiled: Compiled, formats: Forma
     """
     shown = [graph.nodes[name] for name in graph.order() if _is_shown(graph.nodes[name])]
     specs = _specs(project, formats)
-    freshness, over_time, problem = landed
     columns = columns_of_models(graph, compiled)
     return {
         "project": {
@@ -63,13 +71,13 @@ def site_data(project: Project, graph: Graph, compiled: Compiled, formats: Forma
             "storage": project.target.storage,
             "about": _about(project),
         },
-        "nodes": [_node(node, columns, project.root) for node in shown],
+        "nodes": [_node(node, columns, project.root, landed.mirrors.get(node.name, [])) for node in shown],
         "formats": [
             {"name": name, "about": spec.about, "docs": spec.docs, "cases": _cases(graph, name)}
             for name, spec in specs.items()
         ],
         "run": _last_run(project, graph),
-        "landed": {"freshness": freshness, "over_time": over_time, "problem": problem},
+        "landed": {"freshness": landed.freshness, "over_time": landed.over_time, "problem": landed.problem},
         "texts": {
             "nodes": {node.name: _texts(node, compiled) for node in shown},
             "formats": {
@@ -93,7 +101,7 @@ def _is_shown(node: Node) -> bool:
 # --- nodes
 
 
-def _node(node: Node, columns: Mapping[str, Any], root: Path) -> dict[str, Any]:
+def _node(node: Node, columns: Mapping[str, Any], root: Path, state: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return {
         "name": node.name,
         "label": node.label,
@@ -104,7 +112,7 @@ def _node(node: Node, columns: Mapping[str, Any], root: Path) -> dict[str, Any]:
         "format": node.format,
         "parents": list(node.parents),
         "columns": _described(node, columns.get(node.name)),
-        "facts": [[name, str(value)] for name, value in _facts(node, root) if value],
+        "facts": [[name, str(value)] for name, value in (*_facts(node, root), *state) if value],
     }
 
 

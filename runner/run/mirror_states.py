@@ -1,0 +1,75 @@
+"""How far mirrors have got: for the page of a project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from runner.engine.tables import Tables
+from runner.project.mirror import Mirror, MirroredTable, MirrorQuery
+from runner.project.nodes import Node
+from runner.run.run import Run
+
+State = list[tuple[str, str]]
+"""Facts about a mirror in words, each with its name."""
+
+
+def mirror_states(run: Run, nodes: Iterable[Node]) -> dict[str, State]:
+    """Returns the facts about the tables of mirrors by the names of their nodes: how far each has read, when rows were
+    loaded, and which statements were followed and which not. Raises QueryFailed.
+    """
+    queries = {node.name: query for node in nodes if (query := _query(node))}
+    read = {name: _read(run.tables, query) for name, query in queries.items()}
+    wanted = {(model, batch) for positions in read.values() for model, batch in positions.items()}
+    landed = {one: _landed(run.tables, *one) for one in sorted(wanted)}
+    return {
+        name: _state(query.mirror, read[name], landed) + _statements(run, query)
+        if read[name]
+        else [("read", "nothing")]
+        for name, query in queries.items()
+    }
+
+
+def _query(node: Node) -> MirrorQuery | None:
+    query = node.model.query if node.model else None
+    return query if isinstance(query, MirrorQuery) else None
+
+
+def _read(tables: Tables, query: MirrorQuery) -> dict[str, int]:
+    """Returns the newest batch that a mirror has read of each changelog; nothing if it was never built."""
+    recorded = tables.progress(query.model).recorded()
+    return (
+        {model: position.batch for model, position in recorded.read.items() if position.batch >= 0} if recorded else {}
+    )
+
+
+def _landed(tables: Tables, model: str, batch: int) -> list[Mapping[str, Any]]:
+    """Returns the newest change and the newest loaded row of each table among the first batches of a changelog."""
+    return list(tables.spark.rows(tables.macro("newest_of_tables", model, batch))[1])
+
+
+def _state(mirror: Mirror, read: Mapping[str, int], landed: Mapping[tuple[str, int], list[Mapping[str, Any]]]) -> State:
+    state: State = []
+    for table in mirror.tables:
+        model, name = table.source.model, ".".join(table.name)
+        rows = [row for row in landed.get((model, read.get(model, -1)), []) if _is_of(row["names"], table)]
+        newest = max((row["newest"] for row in rows if row["newest"]), default=None)
+        loaded = max((row["loaded"] for row in rows if row["loaded"]), default=None)
+        batch = read.get(model, -1)
+        upto = f"batch {batch} of {table.source.name}" if batch >= 0 else "nothing"
+        state.append(("read", f"{name}: {upto}" + (f", changes up to {newest}" if newest else "")))
+        if loaded:
+            state.append(("loaded", f"{name}: rows of loads up to {loaded}"))
+    return state
+
+
+def _is_of(names: list[str], table: MirroredTable) -> bool:
+    return tuple(names[len(names) - len(table.name) :]) == table.name
+
+
+def _statements(run: Run, query: MirrorQuery) -> State:
+    told = run.statements.of(query.mirror)
+    followed = len(
+        {(one.row["source"], one.row["batch"], one.row["statement"], *one.row["arrival"]) for one in told.effects}
+    )
+    return [("statements followed", str(followed or "")), *(("not followed", note) for note in told.notes)]
