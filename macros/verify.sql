@@ -69,10 +69,9 @@ coalesce(exists(
 
 {%- macro value_here(column) -%} {{ macro('compared_' ~ column.here)(name(column.name)) }} {%- endmacro -%}
 {%- macro value_there(column) -%} {{ macro('compared_' ~ column.there)(name(column.other)) }} {%- endmacro -%}
-{%- macro compared_text(value) -%} {{ value }} {%- endmacro -%}
+{%- macro compared_text(value) -%} cast({{ value }} as string) {%- endmacro -%}
 {%- macro compared_number(value) -%} canonical_number(cast({{ value }} as string)) {%- endmacro -%}
 {%- macro compared_flag(value) -%} cast(cast({{ value }} as int) as string) {%- endmacro -%}
-{%- macro compared_bits(value) -%} conv(hex({{ value }}), 16, 10) {%- endmacro -%}
 {%- macro compared_double(value) -%} canonical_double(cast({{ value }} as string)) {%- endmacro -%}
 {%- macro compared_float(value) -%} canonical_float(cast({{ value }} as string)) {%- endmacro -%}
 {%- macro compared_boolean(value) -%} canonical_boolean(cast({{ value }} as string)) {%- endmacro -%}

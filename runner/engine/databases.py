@@ -26,11 +26,15 @@ from runner.project.mirror import Mirror
 from runner.render import name as quoted
 
 CATALOG = "compared_database"
+# Texts of fixed length are as the database gives them: some databases fill them up with blanks, others do not.
+AS_GIVEN = "spark.sql.readSideCharPadding"
 CATALOG_CLASS = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
 # How many rows a driver fetches at a time: by default some drivers fetch all rows of a query at once.
 FETCHED = "10000"
-# What databases call the types of documents in JSON.
-DOCUMENTS = ("json", "jsonb")
+# What databases call the types of documents in JSON, and of texts of bits, which come as bytes.
+DOCUMENTS, BITS = ("json", "jsonb"), ("bit", "varbit")
+# The mark of a column of bits that Spark reads in a way that loses some of them.
+LOST_BITS = "binarylong"
 # A text that no file has. Spark reads quoted and unquoted empty values alike if null is the empty text.
 NO_TEXT = "\u0000"
 CSV_OPTIONS = {"header": "true", "multiLine": "true", "escape": '"', "nullValue": NO_TEXT, "emptyValue": ""}
@@ -58,11 +62,12 @@ def connect(spark: Spark, database: Database) -> None:
     """Makes a database known to a session; raises RunnerError `verify-connection` if it cannot be reached, or if its
     driver is not there.
     """
-    settings = {"url": database.url, "fetchsize": FETCHED, "preferTimestampNTZ": "true", **_properties(database)}
+    settings = {"url": database.address, "fetchsize": FETCHED, "preferTimestampNTZ": "true", **_properties(database)}
     if spark.jvm:
         driver = _driver(spark.jvm, database, spark.target.name)
         _check_connection(spark.jvm, driver, database)
         settings["driver"] = driver.getClass().getName()
+    spark.session.conf.set(AS_GIVEN, "false")
     for key, value in {"": CATALOG_CLASS, **{f".{key}": value for key, value in settings.items()}}.items():
         spark.session.conf.set(f"spark.sql.catalog.{CATALOG}{key}", value)
 
@@ -78,7 +83,7 @@ def _driver(jvm: Any, database: Database, target: str) -> Any:
     drivers = jvm.java.util.ServiceLoader.load(jvm.java.lang.Class.forName("java.sql.Driver"), loader).iterator()
     while drivers.hasNext():
         driver = drivers.next()
-        if driver.acceptsURL(database.url):
+        if driver.acceptsURL(database.address):
             return driver
     package = database.package or "GROUP:ARTIFACT:VERSION of the driver"
     hint = f'packages: [{package}] in project.yml, under the target "{target}"'
@@ -90,7 +95,7 @@ def _check_connection(jvm: Any, driver: Any, database: Database) -> None:
     for key, value in _properties(database).items():
         properties.setProperty(key, value)
     try:
-        driver.connect(database.url, properties).close()
+        driver.connect(database.address, properties).close()
     except Py4JJavaError as error:
         said = str(error.java_exception.getMessage()).strip().split("\n")[0].rstrip(".")
         hint = "see that the database runs, and correct the address, --user and --password-env"
@@ -106,9 +111,9 @@ def table_of(spark: Spark, database: Database, mirror: Mirror) -> OtherTable | N
         rows = ".".join(map(quoted, (CATALOG, *parts)))
         found = _schema(spark, rows)
         if found is not None:
-            documents = (one.name for one in found if str(one.metadata.get("jdbcClientType")).lower() in DOCUMENTS)
-            place = f"{'.'.join(parts)} of {database.shown}"
-            return OtherTable(place, rows, column_types(found, {}), frozenset(documents), is_ranged=True)
+            columns = {**column_types(found, {}), **_types_of_bits(found)}
+            documents = frozenset(one.name for one in found if _type_there(one) in DOCUMENTS)
+            return OtherTable(f"{'.'.join(parts)} of {database.shown}", rows, columns, documents, is_ranged=True)
     return None
 
 
@@ -121,6 +126,17 @@ def _schema(spark: Spark, table: str) -> T.StructType | None:
             if error.getCondition() != NOT_THERE:
                 raise
             return None
+
+
+def _type_there(column: T.StructField) -> str:
+    """Returns the name of a column's type in the database, in lower case."""
+    return str(column.metadata.get("jdbcClientType")).lower()
+
+
+def _types_of_bits(columns: T.StructType) -> dict[str, str]:
+    """Returns the types to compare columns of bits as, where Spark reads them as bytes."""
+    bits = [one for one in columns if _type_there(one) in BITS and isinstance(one.dataType, T.BinaryType)]
+    return {one.name: "bits" if LOST_BITS in one.metadata else "string" for one in bits}
 
 
 # --- dumps

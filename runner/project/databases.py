@@ -24,15 +24,30 @@ PASSWORDS = (re.compile(r"[^/:][:/]([^:/@\s]+)@"), re.compile(r"(?i)(?:password|
 
 @dataclass(frozen=True)
 class Database:
-    """A database that Spark reads through JDBC. `settings` are told to its driver, `package` is the package with this
-    driver, empty if it is not known.
+    """A database that Spark reads through JDBC. `read_as`, if it is not empty, takes the place of the word behind
+    `jdbc:` for Spark and the driver, which then need the `parameter` in the address. `settings` are told to the driver;
+    `package` is the package with the driver, empty if it is not known.
     """
 
     url: str = field(repr=False)
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     package: str = ""
+    read_as: str = ""
+    parameter: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        """The address for Spark and the driver.
+
+        >>> Database("jdbc:a://h/d", read_as="b", parameter="c").address
+        'jdbc:b://h/d?c'
+        """
+        if not self.read_as:
+            return self.url
+        rest = self.url.removeprefix(f"jdbc:{self.kind}:")
+        return f"jdbc:{self.read_as}:{rest}{'&' if '?' in rest else '?'}{self.parameter}"
 
     @property
     def kind(self) -> str:
@@ -92,7 +107,8 @@ def _database(url: str, user: str | None, variable: str | None, secrets: Secrets
     driver = known.get(url.split(":")[1])
     if driver is None:
         return Database(url, user, password)
-    return Database(url, user, password, driver["package"].text(), texts_of(driver.get("settings")))
+    texts = {key: value.text() for key, value in driver.items() if key != "settings"}
+    return Database(url, user, password, **texts, settings=texts_of(driver.get("settings")))
 
 
 def _dump(path: Path, mirrors: list[Mirror]) -> Dump:

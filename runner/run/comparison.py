@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -23,11 +23,10 @@ BOTH = {
     ("double", "number"): "double",
     ("float", "number"): "float",
     ("boolean", "number"): "number",
-    ("bytes", "number"): "number",
 }
 # A kind, and the kind as which its values are compared -> the ending of the macro `compared_<...>`, where that is not
 # the latter.
-MACROS = {("boolean", "number"): "flag", ("bytes", "number"): "bits", ("bytes", "bytes"): "hex"}
+MACROS = {("boolean", "number"): "flag", ("bytes", "bytes"): "hex"}
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class Columns:
         return [*self.missing, *(one.partition(" ")[0] for one in self.unlike)]
 
 
-def columns_of(mirror: Mirror, there: Mapping[str, str], documents: Iterable[str]) -> Columns:
+def columns_of(mirror: Mirror, there: Mapping[str, str], documents: Collection[str]) -> Columns:
     """Returns the columns of a mirror and of its table, whose columns are `there`, with their types in SQL."""
     names = {name.lower(): name for name in there}
     compared, missing, unlike, used = [], [], [], set()
