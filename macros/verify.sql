@@ -17,10 +17,12 @@ here as (
 
 -- The rows of the table, read range by range.
 there as (
-  select *, row_number() over (partition by key order by row) as nth from (
-    {{ comparison.ranges | each('rows_there', comparison) | join('\n    union all\n    ') }}
+  select * from (
+    select *, row_number() over (partition by key order by row) as nth from (
+      {{ comparison.ranges | each('rows_there', comparison) | join('\n      union all\n      ') }}
+    )
   )
-  {{ macro('copies_' ~ comparison.copies)() }}
+  {{- macro('copies_' ~ comparison.copies)() }}
 )
 
 select
@@ -35,18 +37,20 @@ from here full join there on here.key = there.key and here.nth = there.nth
 {%- endmacro -%}
 
 {%- macro copies_all() -%} {%- endmacro -%}
-{%- macro copies_one() -%} qualify nth = 1 {%- endmacro -%}
+{%- macro copies_one() %}
+  where nth = 1
+{%- endmacro -%}
 
 {%- macro rows_there(range, comparison) -%}
 select
-      array({{ comparison.key | each('value_there') | in_lines(8) }}) as key,
-      array({{ comparison.columns | each('value_there') | in_lines(8) }}) as row,
-      {{ macro('changed_' ~ ('named' if comparison.changed else 'unknown'))(comparison.changed) }} as changed_at
-    from {{ comparison.rows }}
-    where {{ in_range(range, comparison.key[0].other) }}
-    {%- for condition in comparison.conditions %}
-      and {{ kept_there(comparison, condition) }}
-    {%- endfor %}
+        array({{ comparison.key | each('value_there') | in_lines(10) }}) as key,
+        array({{ comparison.columns | each('value_there') | in_lines(10) }}) as row,
+        {{ macro('changed_' ~ ('named' if comparison.changed else 'unknown'))(comparison.changed) }} as changed_at
+      from {{ comparison.rows }}
+      where {{ in_range(range, comparison.key[0].other) }}
+      {%- for condition in comparison.conditions %}
+        and {{ kept_there(comparison, condition) }}
+      {%- endfor %}
 {%- endmacro -%}
 
 {#- Whether a mirror with a condition would have a row of the table: the condition is about the columns of the mirror. -#}

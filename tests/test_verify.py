@@ -10,6 +10,7 @@ import base64
 import csv
 import io
 import json
+import shutil
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -315,3 +316,173 @@ def test_each_planted_difference_is_found_in_a_database(landed: Landed, spark, w
     assert "columns that the mirror lacks: unmirrored" in ran.err
     verified = landed.project.rows("select * from verified")
     assert [(row["rows"], row["differences"], row["open"]) for row in verified] == [(120, 20, 0)]
+
+
+# --- what is left out, and what cannot be compared
+
+
+def test_rows_that_changed_later_are_left_out(landed: Landed, tmp_path: Path) -> None:
+    """Of a row that is gone nothing tells when it went."""
+    old, new = NEWEST - timedelta(days=1), NEWEST + timedelta(seconds=1)
+    rows = [{**row, "number": 7, "at": new} for row in landed.rows[:3]] + landed.rows[4:]
+    rows += [{**landed.rows[0], "id": number, "at": at} for number, at in ((1, new), (2, old), (3, NEWEST))]
+    (tmp_path / "things.jsonl").write_bytes(as_json(rows))
+    ran = landed.project.run("verify", "--against", str(tmp_path), "--changed-column", "AT")
+    assert ran.code == 1 and "3 rows differ: 2 missing here, 1 not in the database" in ran.err
+    assert "left out, since they have changed after that: 4 rows" in ran.err
+    gone = ("extra", (landed.rows[3]["id"], landed.rows[3]["part"]), ())
+    assert differences(landed.project) == [gone, ("missing", (2, "a"), ()), ("missing", (3, "a"), ())]
+    assert landed.project.rows("select differences, open from verified") == [{"differences": 3, "open": 4}]
+    said = landed.project.run("verify", "--against", str(tmp_path), "--changed-column", "updated").err
+    assert "warning[verify-columns]: " in said and 'has no column "updated"' in said and "7 rows differ" in said
+
+
+def test_values_are_kept_only_if_asked_for_and_never_printed(landed: Landed, tmp_path: Path) -> None:
+    rows = [{**landed.rows[0], "note": "tr0ut-and-gill"}, *landed.rows[1:]]
+    (tmp_path / "things.csv").write_bytes(as_csv(rows))
+    query = "select in_database, in_mirror from verified_differences"
+    for words, expected in {
+        (): [{"in_database": None, "in_mirror": None}],
+        ("--show-values",): [
+            {"in_database": {"note": "tr0ut-and-gill"}, "in_mirror": {"note": landed.rows[0]["note"]}}
+        ],
+    }.items():
+        ran = landed.project.run("verify", "--against", str(tmp_path), *words)
+        assert ran.code == 1 and "1 row differs: 1 with other values (columns: note)" in ran.err
+        assert "tr0ut" not in ran.err + ran.out and landed.project.rows(query) == expected
+
+
+def test_rows_that_come_twice(landed: Landed, tmp_path: Path) -> None:
+    (tmp_path / "things.jsonl").write_bytes(as_json([*landed.rows, landed.rows[0]]))
+    assert landed.project.run("verify", "--against", str(tmp_path)).code == 1
+    assert differences(landed.project) == [("missing", (1000, "a"), ())]
+
+
+def test_files_with_fewer_columns_and_lines_that_cannot_be_read(landed: Landed, tmp_path: Path) -> None:
+    project, lines = landed.project, as_json(landed.rows).decode().splitlines()
+    fewer = [json.loads(line) for line in lines]
+    file = tmp_path / "things.jsonl"
+    file.write_text("\n".join(json.dumps({n: v for n, v in row.items() if n not in ("note", "at")}) for row in fewer))
+    said = project.ok("verify", "--against", str(file))
+    assert f'warning[verify-columns]: {file} lacks columns of "things": note, at' in said
+    assert "120 rows are the same" in said and "1 warning" in said
+    assert project.rows("select not_compared from verified") == [{"not_compared": ["note", "at"]}]
+    file.write_text("\n".join(json.dumps({n: v for n, v in row.items() if n != "part"}) for row in fewer))
+    ran = project.run("verify", "--against", str(file))
+    assert ran.code == 1 and "WARN test verified_things" in ran.err and "lacks the key: part" in ran.err
+    file.write_text("\n".join([*lines[:6], lines[6][:-1], *lines[7:]]))
+    ran = project.run("verify", "--against", str(file))
+    assert ran.code == 1 and 'error[verify-file]: "things.jsonl" must have one JSON object a line' in ran.err
+    assert f"--> {file}:7" in ran.err
+    table = tmp_path / "things.csv"
+    table.write_text('id,part\n1,"a\nb"\n2\n')
+    ran = project.run("verify", "--against", str(table))
+    assert ran.code == 1 and f'"things.csv" has 2 columns, and this row 1\n        --> {table}:4' in ran.err
+
+
+MORE = """
+mirrors:
+  - {name: notes, of: {source: orders, table: shop.notes}, without_key: count, columns: {note: string, n: int}}
+  - {name: once, of: {source: orders, table: shop.notes}, without_key: whole_row, columns: {note: string, n: int}}
+  - {name: added, of: {source: orders, table: shop.notes}, without_key: append, columns: {note: string, n: int}}
+  - {name: large, of: {source: orders, table: shop.items}, key: [id], columns: {id: int, n: int}, where: n > 1}
+  - {name: unbuilt, of: {source: orders, table: shop.items}, key: [id], columns: {id: int, n: int}}
+"""
+
+
+def test_mirrors_without_a_key_with_a_condition_and_that_are_not_there(lean: None, tmp_path: Path) -> None:
+    common = {"database": "shop", "type": "INSERT", "es": 1, "ts": 1, "pkNames": None}
+    notes = [{"note": "a", "n": "1"}, {"note": "a", "n": "1"}, {"note": "b", "n": None}]
+    items = [{"id": "1", "n": "1"}, {"id": "2", "n": "2"}, {"id": "3", "n": None}]
+    told = [
+        *({**common, "table": "notes", "data": [row], "seq": number} for number, row in enumerate(notes)),
+        *({**common, "table": "items", "data": [row], "pkNames": ["id"]} for row in items),
+    ]
+    files = {
+        "project.yml": "name: shop\nsources: [{name: orders, format: lean, files: in/*}]\n",
+        "in/1.jsonl": "\n".join(map(json.dumps, told)),
+        "models/mirrors.yml": MORE,
+        "dump/notes.csv": "n,note\n1,a\n,b\n1,a\n",
+        "dump/items.csv": "id,n\n1,1\n2,02\n3,\n4,-5\n",
+    }
+    project = Project(tmp_path, files)
+    project.ok("run", "-s", "+notes", "+once", "+added", "+large")
+    ran = project.run("verify", "--against", "dump")
+    assert ran.code == 1
+    statuses = {word: line for line in ran.err.splitlines() for word in line.split() if word.startswith("verified_")}
+    assert {name: line.split()[4] for name, line in statuses.items() if " test " in line} == {
+        "verified_notes": "PASS",
+        "verified_once": "PASS",
+        "verified_added": "WARN",
+        "verified_large": "PASS",
+        "verified_unbuilt": "ERROR",
+    }
+    assert "not compared: the mirror has no key: name its key" in ran.err
+    assert '"unbuilt" has not been built yet: runner run -s unbuilt' in ran.err
+    assert {row["mirror"]: row["rows"] for row in project.rows("select * from verified")} == {
+        "notes": 3,
+        "once": 2,
+        "large": 1,
+    }
+    project.write({"dump/notes.csv": "n,note\n1,a\n,b\n", "dump/items.csv": "id,n\n2,2\n4,5\n"})
+    ran = project.run("verify", "--against", "dump", "-s", "notes", "once", "large")
+    assert "1 row differs: 1 not in the database" in ran.err and "1 row differs: 1 missing here" in ran.err
+    found = project.rows("select mirror, kind, key from verified_differences order by mirror")
+    assert found == [
+        {"mirror": "large", "kind": "missing", "key": {"id": "4"}},
+        {"mirror": "notes", "kind": "extra", "key": {"note": "a", "n": "1"}},
+    ]
+    # A folder that lacks the file of one of two tables.
+    (project / "dump/items.csv").unlink()
+    ran = project.run("verify", "--against", "dump", "-s", "once", "large")
+    assert ran.code == 0 and 'not compared: there is no file of the table "shop.items" in dump' in ran.err
+
+
+# --- databases that cannot be reached
+
+
+def test_databases_that_cannot_be_reached(landed: Landed, spark: Spark, tmp_path: Path, monkeypatch) -> None:
+    Derby(spark, tmp_path, "without-things")
+    monkeypatch.setenv("READER", "tr0ut-and-gill")
+    login = ("--user", "reader", "--password-env", "READER")
+    ran = landed.project.run("verify", "--against", "jdbc:derby:memory:nowhere;password=k3y-of-it", *login)
+    assert ran.code == 2
+    assert 'error[verify-connection]: no connection to "jdbc:derby:memory:nowhere": Database' in ran.err
+    assert "tr0ut" not in ran.err and "k3y" not in ran.err
+    ran = landed.project.run("verify", "--against", "jdbc:postgresql://localhost/shop", *login)
+    assert ran.code == 2 and 'error[verify-connection]: there is no driver for "jdbc:postgresql:"' in ran.err
+    assert 'hint: packages: [org.postgresql:postgresql:42.7.8] in project.yml, under the target "local"' in ran.err
+    ran = landed.project.run("verify", "--against", "jdbc:unheard_of://localhost/shop")
+    assert ran.code == 2 and "packages: [GROUP:ARTIFACT:VERSION of the driver]" in ran.err
+    ran = landed.project.run("verify", "--against", "{{ env_var('WHERE', 'jdbc:derby:memory:without-things') }}")
+    assert ran.code == 1
+    assert 'not compared: there is no table "shop.things" in jdbc:derby:memory:without-things' in ran.err
+
+
+# --- the data test
+
+
+def test_the_data_test(landed: Landed, tmp_path: Path, monkeypatch) -> None:
+    project = landed.project
+    (tmp_path / "things.parquet").write_bytes(as_parquet(landed.rows))
+    (tmp_path / "other.parquet").write_bytes(as_parquet(landed.rows[1:]))
+    with project.put_back():
+        for table in ("verified", "verified_differences"):
+            shutil.rmtree(project / f"warehouse/{table}", ignore_errors=True)
+        assert project.run("test", "-s", "verified_things").code == 1
+        assert project.rows("select * from verified") == []
+        project.ok("verify", "--against", str(tmp_path))
+        project.ok("test", "-s", "verified_things")
+        assert project.run("verify", "--against", str(tmp_path / "other.parquet")).code == 1
+        ran = project.run("test", "-s", "verified_things")
+        assert ran.code == 1 and "mirror: things, verified_at: " in ran.err and "differences: 1" in ran.err
+        project.ok("verify", "--against", str(tmp_path))
+        project.ok("test", "-s", "verified_things")
+        # As if it had been eight days ago.
+        longer = datetime.now(timezone.utc) - timedelta(days=8)
+        monkeypatch.setattr("runner.run.verify.iso", lambda _: longer.isoformat())
+        project.ok("verify", "--against", str(tmp_path))
+        assert project.run("test", "-s", "verified_things").code == 1
+        properties = (project / "models/mirrors.yml").read_text()
+        project.write({"models/mirrors.yml": properties.replace("[verified]", "[verified: {within_days: 9}]")})
+        project.ok("test", "-s", "verified_things")

@@ -119,8 +119,8 @@ def _dump(path: Path, mirrors: list[Mirror]) -> Dump:
         entries = sorted(one for one in path.iterdir() if format_of(one) or _is_table(one))
         files = {mirror.name: found for mirror in mirrors if (found := _file_of(mirror, entries))}
     if not files:
-        names = ", ".join(f"{_stem(name)}.jsonl" for name in sorted(_names(mirrors[0]), key=len)[:1])
-        hint = f"a file has the name of its table, such as {names}, .csv with a line of names, or .parquet"
+        name = mirrors[0].tables[-1].name[-1]
+        hint = f"a file has the name of its table, such as {name}.jsonl, .csv with a line of names, or .parquet"
         raise RunnerError("verify-against", f'"{path}" has no file of the tables of these mirrors', hint=hint)
     return Dump(path, files)
 
