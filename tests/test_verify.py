@@ -10,6 +10,7 @@ import base64
 import csv
 import io
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta, timezone
@@ -23,6 +24,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from tests import pages
 from tests.landed import Project
 
 if TYPE_CHECKING:
@@ -486,3 +488,29 @@ def test_the_data_test(landed: Landed, tmp_path: Path, monkeypatch) -> None:
         properties = (project / "models/mirrors.yml").read_text()
         project.write({"models/mirrors.yml": properties.replace("[verified]", "[verified: {within_days: 9}]")})
         project.ok("test", "-s", "verified_things")
+
+
+# --- the page
+
+PAGE = Path(__file__).parent.parent / "docs/verify.md"
+SHOP = Path(__file__).parent.parent / "formats/cases/canal/shop.messages.jsonl"
+
+
+def test_the_page_shows_what_comes_out(tmp_path: Path) -> None:
+    settings = f"name: shop\nsources: [{{name: shop, format: canal, zone: Asia/Shanghai, files: {SHOP}}}]\n"
+    project = Project(tmp_path, {"project.yml": settings})
+    project.ok("run", "-s", "shop_to_changelog")
+    project.ok("mirrors", "suggest", "--table", "shop.orders")
+    project.ok("run", "-s", "orders")
+    found = pages.blocks(PAGE)
+    pages.write_files(found, tmp_path)
+    shown = []
+    for block in found:
+        for words in pages.commands([block]):
+            if not any("jdbc:" in word for word in words) and words != ["run"]:
+                ran = project.run(*words)
+                assert ran.code == (words[0] == "verify"), ran.err
+                shown.append(re.sub(r"^\d\d:\d\d:\d\d  | \[[\d.]+s\]$", "", ran.out or ran.err, flags=re.MULTILINE))
+    texts = [block.text for block in found if block.kind == "text"]
+    assert len(shown) == len(texts) == 2
+    assert texts[0] in shown[0] and texts[1] == shown[1]
