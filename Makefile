@@ -80,9 +80,10 @@ soak: jars prepare ## the long tests, and 5,000 new examples for each test of ra
 	.venv/bin/python -m pytest -q -n auto --hypothesis-profile=soak -m "not spark and not engines and not soak"
 
 # LIVE_STATEMENTS=20000 lives for hours, LIVE_SEED=... lives a life again.
-live: jars prepare ## long random lives of real databases and tools: PostgreSQL with wal2json and with Debezium, MariaDB with Canal
+live: jars prepare ## long random lives of real databases and tools: PostgreSQL with wal2json and with Debezium, MariaDB with Canal; mirrors compared with both
 	@bash tools/jars.sh live
 	$(PYTEST) -m soak tests/test_live_database.py
+	$(PYTEST) tests/test_live_verify.py
 
 lock: ## resolve the dependencies again into requirements.lock
 	@bash tools/lock.sh

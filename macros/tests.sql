@@ -176,6 +176,13 @@ select 'only in the mirror', * from (select * from _found except all select * fr
 order by {% for column in query.mirror.columns if column.is_key %}{{ name(column.name) }}, {% endfor %}difference
 {%- endmacro -%}
 
+{#- What is wrong with the newest verification of a mirror (`runner verify`): there is none, it is too old, or it has found rows that differ. -#}
+{%- macro test_verified(model, mirror, within_days=7) -%}
+select {{ text(mirror.name) }} as mirror, verified_at, verified_through, differences
+from (select 1) left join {{ name('verified') }} as own on own.mirror = {{ text(mirror.name) }}
+where coalesce(differences > 0 or verified_at < current_timestamp() - make_dt_interval({{ within_days }}), true)
+{%- endmacro -%}
+
 {#- Messages read = messages landed. The view `<source>_read_again` has the places that were read, with a new count of their messages; `<source>_gone`
     has the files that are not there any more and cannot be counted again, `<source>_changed` those whose content is not what was read. -#}
 {%- macro test_conserved(source) -%}

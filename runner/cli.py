@@ -60,6 +60,10 @@ FROM_DBT = "the folder of a project of dbt: writes the project.yml that takes th
 NAMES = "the name of a format; with infer: files of messages, or - for standard input"
 PATTERN = "a pattern of your own files, in quotes (default: messages of a sample, with a model and tests)"
 LINE = "print the script for this shell; candidates: print what could stand at the end of LINE, as the scripts ask"
+AGAINST = "the database, jdbc:KIND://HOST/DATABASE, or a file or folder of files with the rows of its tables"
+CHANGED = (
+    "a column with the time at which a row was last changed: rows that changed after what mirrors know are left out"
+)
 OUTPUTS = ("name", "path", "selector", "json")
 RESOURCE_TYPES = ("source", "seed", "model", "test", "unit_test", "exposure")
 
@@ -155,6 +159,23 @@ COMMANDS = (
         option("--table TABLE", "only tables of this name, such as shop.orders or orders"),
         option("--files", "write a file for each table, in place of one rule for all tables of a source"),
         option("--apply", "change mirrors that are there to what the data has"),
+    ),
+    Command(
+        *(
+            "verify",
+            "verify:verify",
+            "compare mirrors with the tables of their database, which is only read",
+            *SELECTION,
+        ),
+        option("--against PLACE", AGAINST, required=True),
+        option("--user NAME", "the user of the database"),
+        option("--password-env NAME", "the environment variable with the password of the user"),
+        option("--changed-column NAME", CHANGED),
+        option(
+            "--parallel N", "how many queries may run in the database at the same time (default: 1)", int, default=1
+        ),
+        option("--rows N", "about how many rows a query reads of a table (default: 1000000)", int, default=1_000_000),
+        option("--show-values", "keep the values that differ in the table of differences, not only keys and columns"),
     ),
     Command(
         *("init", "init", "start a new project", *OF_MESSAGES),

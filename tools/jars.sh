@@ -15,7 +15,7 @@ stop() { # what is wrong, a hint
 
 folder=.jars list=tools/jars/ivy.xml checksums=tools/jars/SHA256SUMS parts=(spark kafka) size="110 MB"
 if [ "${1:-}" = live ]; then
-    folder=.jars-live list=tools/jars/live.xml checksums=tools/jars/live.SHA256SUMS parts=(debezium canal) size="80 MB"
+    folder=.jars-live list=tools/jars/live.xml checksums=tools/jars/live.SHA256SUMS parts=(debezium canal jdbc) size="80 MB"
     shift
 fi
 

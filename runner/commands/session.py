@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime, timezone
 from functools import partial
@@ -125,6 +125,19 @@ def session_to_read(run: Run, report: Report) -> Iterator[None]:
     with open_spark(target, spark_log(run.project), run.library, report, is_small_job) as spark:
         run.begin(spark)
         yield
+
+
+@contextmanager
+def session_to_compare(run: Run, report: Report, tables: Iterable[str]) -> Iterator[None]:
+    """Opens a session in which a run reads tables as they are, and writes these tables, which are locked."""
+    with _locks(run.project, run.command) as locks:
+        locks.take(tables, partial(_end, run.project.target))
+        with session_to_read(run, report):
+            if run.spark.process:
+                locks.jvm(run.spark.process)
+            if run.spark.server_session:
+                locks.session(run.spark.server_session)
+            yield
 
 
 def _has_spark(target: Target) -> bool:

@@ -19,6 +19,7 @@ from runner.render import name as quoted
 from runner.run.results import Result
 from runner.run.run import Run, Settings
 from runner.run.schedule import Order, Schedule
+from runner.run.verified import COLUMNS, show_results
 from runner.run.workspace import NOTHING, Selection, Workspace
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def show(call: Call, inline: str | None, limit: int, output: str, defer: bool) -
 
         try:
             with report.during(f"reading {node.name}"):
+                _show_results(run, node)
                 for note in run.views.prepare(node.name):
                     report.warn(RunnerWarning("source-unreadable", note))
                 run.views.make(node)
@@ -49,6 +51,16 @@ def show(call: Call, inline: str | None, limit: int, output: str, defer: bool) -
     else:
         report.table(columns, rows)
     return 0
+
+
+def _show_results(run: Run, node: Node) -> None:
+    """Creates views of the tables of `runner verify`, if the query of the command line reads them."""
+    from runner.project.sql_analysis import tables_read
+
+    query = node.model and node.model.query
+    for table in tables_read(query, COLUMNS) if isinstance(query, str) else ():
+        if table not in node.parents:
+            show_results(run.tables, table)
 
 
 def _one_model(workspace: Workspace, selection: Selection) -> Node:

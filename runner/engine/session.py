@@ -196,6 +196,16 @@ class Spark:
             with query_errors():
                 self.session.catalog.dropTempView(name)
 
+    def kept_view(self, name: str, sql: str, counts: str, condition: str) -> str:
+        """Creates a view of those rows of a query for which a condition is true, computed once; returns the text that
+        the expression `counts` makes of all rows.
+        """
+        with query_errors():
+            counting = Observation()
+            rows = self.query(sql).observe(counting, F.expr(counts).alias("counts"))
+            rows.where(condition).localCheckpoint().createOrReplaceTempView(quoted(name))
+            return str(counting.get["counts"])
+
     def parquet_view(self, name: str, folder: str, columns: Mapping[str, str]) -> None:
         """Creates a view of a folder of Parquet files with these columns and types."""
         with query_errors():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from runner.csv_text import Csv, csv_of, read_csv
 from runner.errors import Problems, Where, did_you_mean, nearest_or_all
-from runner.project.mirror import MirrorQuery
+from runner.project.mirror import Mirror, MirrorQuery
 from runner.project.nodes import DataTest, FunctionTest, Node, Overrides, Project, UnitTest
 from runner.project.properties import (
     TEST_SETTINGS,
@@ -73,6 +74,8 @@ class Tests:
         query = self._recounted(kind, node, entry)
         if query:
             named["query"] = replace(query, share=named.get("share", 1))
+        if "mirror" in self.signatures[kind].arguments:
+            named["mirror"] = _mirror_of(kind, node, entry)
         reading = self.templates.read_test(kind, node.name, named)
         config = self._config(settings, reading.config, entry)
         own = node.label.replace(".", "_") if node.resource_type == "source" else node.name
@@ -119,9 +122,8 @@ class Tests:
         """Returns the query of a mirror, on the rows that the mirror has read, for a test that runs the query again."""
         if "query" not in self.signatures[kind].arguments:
             return None
-        if not node.model or not isinstance(node.model.query, MirrorQuery):
-            raise entry.error("test-arguments", f'the data test "{kind}" is only for mirrors')
-        return node.model.query
+        _mirror_of(kind, node, entry)
+        return node.model.query if node.model and isinstance(node.model.query, MirrorQuery) else None
 
     def _check_arguments(self, kind: str, named: Mapping[str, object], column: str | None, entry: Yaml) -> None:
         signature = self.signatures[kind]
@@ -183,6 +185,14 @@ class Tests:
             hint = nearest_or_all(model, known)
             raise entry["model"].error("model-unknown", f'there is no model "{model}" to test', hint)
         return self.nodes[model]
+
+
+def _mirror_of(kind: str, node: Node, entry: Yaml) -> Mirror:
+    """Returns the mirror that a test is for; raises `test-arguments` for a model that is none."""
+    mirror = node.model.mirror if node.model else None
+    if mirror is None:
+        raise entry.error("test-arguments", f'the data test "{kind}" is only for mirrors')
+    return mirror
 
 
 def function_tests(path: Path, project: Project) -> Iterator[Node]:
@@ -311,6 +321,8 @@ def _argument(name: str, yaml: Yaml, models: Collection[str]) -> Any:
             return yaml.text()
         case "share":
             return _share(yaml)
+        case "within_days":
+            return _days(yaml)
         case "values":
             return [value.text() for value in yaml.list().elements()]
         case "to":
@@ -331,3 +343,10 @@ def _share(yaml: Yaml) -> float:
         if 0 < (share := float(yaml.text())) <= 1:
             return share
     raise yaml.error("test-arguments", f'"share" must be a number from 0 to 1, not "{yaml.value}"', "such as 0.01")
+
+
+def _days(yaml: Yaml) -> int:
+    """Returns a number of days: 1 or more."""
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", text := yaml.text()):
+        raise yaml.error("test-arguments", f'"within_days" must be a whole number of days, not "{text}"', "such as 7")
+    return int(text)

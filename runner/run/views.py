@@ -12,6 +12,7 @@ from runner.project.nodes import DataTest, Model, Node
 from runner.project.properties import TestConfig
 from runner.project.templates import new_rows_view
 from runner.render import name as quoted
+from runner.run.verified import VERIFIED, show_results
 
 if TYPE_CHECKING:
     from runner.run.run import Run
@@ -33,6 +34,9 @@ class Views:
         """Creates the views that a node reads, unless this run has already created them. Returns notes on the sources
         whose rows are missing there.
         """
+        test = self.graph.nodes[name].data_test
+        if test and test.kind == VERIFIED:
+            show_results(self.tables, VERIFIED)
         return self._make_all(name)
 
     def prepare_shapes(self, name: str) -> None:
