@@ -82,7 +82,7 @@ soak: jars prepare ## the long tests, and 5,000 new examples for each test of ra
 # LIVE_STATEMENTS=20000 lives for hours, LIVE_SEED=... lives a life again.
 live: jars prepare ## long random lives of real databases and tools: PostgreSQL with wal2json and with Debezium, MariaDB with Canal; mirrors compared with both
 	@bash tools/jars.sh live
-	$(PYTEST) -m soak tests/test_live_database.py
+	$(PYTEST) -m soak tests/test_live_database.py tests/test_live_tour.py
 	$(PYTEST) tests/test_live_verify.py
 
 lock: ## resolve the dependencies again into requirements.lock

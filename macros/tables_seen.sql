@@ -53,7 +53,7 @@ group by names, column
 
 {#- When the newest change of each table was made, and the newest row of a load, among the changes up to a batch. -#}
 {%- macro newest_of_tables(changelog, until) -%}
-select {{ table_of_row() }} as names, cast(max({{ known_time() }}) as string) as newest, cast(max({{ known_time() }}) filter (where op = 'snapshot') as string) as loaded
+select {{ table_of_row() }} as names, max({{ known_time() }}) as newest, max({{ known_time() }}) filter (where op = 'snapshot') as loaded
 from {{ name(changelog) }}
 where kind = 'row' and batch <= {{ until }}
 group by all

@@ -262,10 +262,16 @@ def test_the_page_says_how_far_mirrors_have_got(project: Callable[..., Path], ru
     settings = "name: x\nsources:\n  - {name: s, format: canal, files: in/*}\n"
     project({"project.yml": settings, "models/m.yml": f"mirrors:\n{mirrors}\n", "in/a.jsonl": "\n".join(lines)})
     assert runner("run", "-s", "s_to_changelog t").code == 0
+    Path("t.jsonl").write_text('{"id": 1, "n": 7}\n{"id": 2, "n": 7}\n')
+    assert runner("verify", "-s", "t", "--against", "t.jsonl").code == 1
     assert runner("docs", "generate").code == 0
     facts = {node["name"]: node["facts"] for node in data_of(PAGE)["nodes"]}
-    shown = facts["t"][-3:]
-    assert shown[0] == ["read", "d.t: batch 0 of s, changes up to 2026-03-01 00:00:03"]
+    *shown, verified = facts["t"][-4:]
+    assert shown[0] == ["read", "d.t: batch 0 of s, changes up to 2026-03-01T00:00:03Z"]
     assert shown[1] == ["statements followed", "1"]
     assert shown[2][0] == "not followed" and "default now()" in shown[2][1]
+    # The second row was told without the column, which is a difference.
+    assert verified[0] == "verified" and verified[1].endswith(
+        ": 1 row differed, for what happened up to 2026-03-01T00:00:03Z"
+    )
     assert facts["late"][-1] == ["read", "nothing"]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from runner.counts import counted
 from runner.engine.tables import Tables
 from runner.project.mirror import Mirror, MirroredTable, MirrorQuery
 from runner.project.nodes import Node
+from runner.render import name as quoted
 from runner.run.run import Run
+from runner.run.verified import VERIFIED, show_results
 
 State = list[tuple[str, str]]
 """Facts about a mirror in words, each with its name."""
@@ -16,18 +19,31 @@ State = list[tuple[str, str]]
 
 def mirror_states(run: Run, nodes: Iterable[Node]) -> dict[str, State]:
     """Returns the facts about the tables of mirrors by the names of their nodes: how far each has read, when rows were
-    loaded, and which statements were followed and which not. Raises QueryFailed.
+    loaded, which statements were followed and which not, and what was found when it was last verified. Raises
+    QueryFailed.
     """
     queries = {node.name: query for node in nodes if (query := _query(node))}
     read = {name: _read(run.tables, query) for name, query in queries.items()}
     wanted = {(model, batch) for positions in read.values() for model, batch in positions.items()}
     landed = {one: _landed(run.tables, *one) for one in sorted(wanted)}
-    return {
-        name: _state(query.mirror, read[name], landed) + _statements(run, query)
-        if read[name]
-        else [("read", "nothing")]
-        for name, query in queries.items()
-    }
+    verified = _verified(run.tables) if queries else {}
+    states = dict[str, State]()
+    for name, query in queries.items():
+        told = _state(query.mirror, read[name], landed) + _statements(run, query)
+        states[name] = (told if read[name] else [("read", "nothing")]) + verified.get(name, [])
+    return states
+
+
+def _verified(tables: Tables) -> dict[str, State]:
+    show_results(tables, VERIFIED)
+    rows = tables.spark.rows(tables.macro("all_rows", quoted(VERIFIED)))[1]
+    return {row["mirror"]: [("verified", _found(row))] for row in rows}
+
+
+def _found(row: Mapping[str, Any]) -> str:
+    found = f"{counted(row['differences'], 'row')} differed" if row["differences"] else "no difference"
+    through = f", for what happened up to {row['verified_through']}" if row["verified_through"] else ""
+    return f"{row['verified_at']}: {found}{through}"
 
 
 def _query(node: Node) -> MirrorQuery | None:
