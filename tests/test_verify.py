@@ -23,9 +23,11 @@ import numpy
 import pyarrow
 import pyarrow.parquet
 import pytest
+import yaml
 
 from tests import pages
 from tests.landed import Project
+from tests.storages import TARGETS
 
 if TYPE_CHECKING:
     from runner.engine.session import Spark
@@ -514,3 +516,29 @@ def test_the_page_shows_what_comes_out(tmp_path: Path) -> None:
     texts = [block.text for block in found if block.kind == "text"]
     assert len(shown) == len(texts) == 2
     assert texts[0] in shown[0] and texts[1] == shown[1]
+
+
+@pytest.mark.parametrize("storage", ["delta", "iceberg"])
+def test_results_are_kept_in_other_storages(lean: None, tmp_path: Path, storage: str) -> None:
+    """What was found of one mirror stays when another is verified."""
+    common = {"database": "shop", "type": "INSERT", "es": 1, "ts": 1, "pkNames": ["id"]}
+    told = [{**common, "table": table, "data": [{"id": "1"}]} for table in ("a", "b")]
+    mirrors = [
+        {"name": name, "of": {"source": "orders", "table": name}, "key": ["id"], "columns": {"id": "int"}}
+        for name in "ab"
+    ]
+    sources = [{"name": "orders", "format": "lean", "files": "in/*"}]
+    settings = {**yaml.safe_load(TARGETS), "target": storage, "sources": sources}
+    files = {"in/1.jsonl": "\n".join(map(json.dumps, told)), "models/mirrors.yml": json.dumps({"mirrors": mirrors})}
+    files |= {"project.yml": yaml.safe_dump(settings), "dump/a.csv": "id\n1\n2\n", "dump/b.csv": "id\n3\n"}
+    project = Project(tmp_path, files)
+    project.ok("run", "-s", "+a", "+b")
+    for mirror in ("a", "b", "a"):
+        assert project.run("verify", "-s", mirror, "--against", "dump").code == 1
+    found = project.rows("select mirror, kind, key['id'] as id from verified_differences order by all")
+    assert found == [
+        {"mirror": "a", "kind": "missing", "id": "2"},
+        {"mirror": "b", "kind": "extra", "id": "1"},
+        {"mirror": "b", "kind": "missing", "id": "3"},
+    ]
+    assert [row["differences"] for row in project.rows("select * from verified order by mirror")] == [1, 2]
