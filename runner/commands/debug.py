@@ -253,6 +253,8 @@ def _messages_found(spark: Spark, messages: Messages) -> str:
     from runner.engine.kafka import topics_now
     from runner.engine.messages import STORED_AS
 
+    if messages.jdbc:
+        return "not looked for: the first run asks the database"
     if messages.topics:
         now = topics_now(spark, messages.topics, ())
         if not now:

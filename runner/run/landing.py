@@ -15,6 +15,7 @@ from runner.engine.errors import NO_SPACE, QueryFailed, SparkGone, query_errors,
 from runner.engine.kafka import topics_now
 from runner.engine.messages import LIMITS, newest_landed, source_view
 from runner.engine.messages import landed as landed_in
+from runner.engine.queries import write_result
 from runner.engine.tables import check_consistency
 from runner.errors import full_refresh
 from runner.project.inputs import Messages, Source, Topics
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 # The entries of a source that decide its rows, beside its format. If only the generation changes, no row needs to land
 # again.
 GENERATION = "generation"
-SOURCE_PARTS = (GENERATION, "zone", "tables", "loads", "schema", "registry")
+SOURCE_PARTS = (GENERATION, "zone", "tables", "loads", "schema", "registry", "dump", "at", "jdbc")
 ALL_NEW = {"availableNow": True}
 # The connector's words for lost messages; they do not say which messages are lost.
 SAYS_LOST = re.compile("may have been (lost|missed)")
@@ -147,6 +148,15 @@ class Landing:
             )
         return files
 
+    def _fetch(self, source: Source) -> None:
+        """Writes the result of a source's query to its files, unless it is there and nobody asks for another one."""
+        if not (jdbc := source.messages.jdbc):
+            return
+        # Spark writes this file when all others are there.
+        is_there = self.tables.files.exists(f"{jdbc.folder}/_SUCCESS")
+        if not is_there or self.tables.refreshes.unfinished(source.model):
+            write_result(self.spark, jdbc)
+
     def _changed(self, model: str, files: SourceFiles) -> tuple[str, ...]:
         """Returns a note if files have changed since they were read."""
         if not (changed := files.changed()):
@@ -176,6 +186,7 @@ class Landing:
 
     def _ready(self, source: Source) -> tuple[str, ...]:
         """Checks the messages of a source and the table in which they land; returns notes."""
+        self._fetch(source)
         files, notes = self._found(source), self._refreshed(source.model)
         check_consistency(source.model, self.tables)
         return (

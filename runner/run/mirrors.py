@@ -69,7 +69,7 @@ class Definitions:
         return hashlib.sha256("".join([*texts, repr(self.vars)]).encode()).hexdigest()
 
     def of(self, query: MirrorQuery) -> str:
-        tables = [(self._source(table.source), table.name) for table in query.mirror.tables]
+        tables = [(self._source(table.source), table.name, table.after) for table in query.mirror.tables]
         written = (query.shows, query.layout, replace(query.mirror, tables=()), tables, self.macros)
         return hashlib.sha256(repr(written).encode()).hexdigest()
 
@@ -351,7 +351,7 @@ def _after_findings(mirror: Mirror, shows: str, found: Mapping[str, Any]) -> tup
     taken = taken_columns(shows == "history") if mirror.on_drift == "add" else set(unknown)
     added = [column for column in unknown if column.lower() not in taken]
     left = [column for column in unknown if column not in added]
-    notes = tuple(_notes(mirror, added, left, found["without_key"]))
+    notes = (*_notes(mirror, added, left, found["without_key"]), *_lacking(mirror, found))
     return _with_texts(mirror, added) if added else mirror, notes
 
 
@@ -370,6 +370,16 @@ def _notes(mirror: Mirror, added: list[str], left: list[str], without_key: int) 
         changes, them = ("1 change tells", "it") if without_key == 1 else (f"{without_key} changes tell", "them")
         what = f"no key of its type ({', '.join(mirror.key)})" if mirror.key else "no key that is named here"
         yield f"{changes} {what}, and the mirror is without {them}"
+
+
+def _lacking(mirror: Mirror, found: Mapping[str, Any]) -> Iterator[str]:
+    """Yields a note for each dump of which no row tells all columns of the mirror."""
+    for rank, table in mirror.dumps:
+        told = {name.lower() for name in found[f"told_by_{rank}"]}
+        lacking = [one.name for one in mirror.columns if not one.has_default and one.name.lower() not in told]
+        if told and lacking:
+            name = ".".join(table.name)
+            yield f"the dump of {name} in {table.source.name} lacks columns, unknown until told: {_quoted(lacking)}"
 
 
 def _not_here(unknown: Iterable[str]) -> str:
