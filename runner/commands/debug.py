@@ -231,7 +231,9 @@ def _reached(spark: Spark, project: Project, report: Report) -> Iterator[Finding
 
 
 def _to_do(source: Source) -> str:
-    key = "kafka" if source.messages.topics else "table" if source.messages.kind.endswith("table") else "files"
+    messages = source.messages
+    key = "kafka" if messages.topics else "table" if messages.kind.endswith("table") else "files"
+    key = "jdbc" if messages.jdbc else key
     return f'correct "{key}" of the source, or see that this machine can reach it'
 
 

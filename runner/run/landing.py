@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 # The entries of a source that decide its rows, beside its format. If only the generation changes, no row needs to land
 # again.
 GENERATION = "generation"
-SOURCE_PARTS = (GENERATION, "zone", "tables", "loads", "schema", "registry", "dump", "at", "jdbc")
+SOURCE_PARTS = (GENERATION, "zone", "tables", "loads", "schema", "registry")
+# Those that decide what messages are, which no SQL shows.
+DUMP_PARTS = {"dump", "jdbc", "at"}
 ALL_NEW = {"availableNow": True}
 # The connector's words for lost messages; they do not say which messages are lost.
 SAYS_LOST = re.compile("may have been (lost|missed)")
@@ -299,6 +301,7 @@ class Landing:
         """
         checkpoint, name = self.tables.checkpoint(source.model), source.format.name
         parts_now = {part: json.dumps(source.written[part]) for part in SOURCE_PARTS if part in source.written}
+        parts_now |= _dump_parts(source)
         now, then = Fingerprint.of(name, meaning, source.messages.reach, parts_now), checkpoint.fingerprint()
         if then is None or not checkpoint.is_there:
             checkpoint.write_fingerprint(now)
@@ -308,7 +311,7 @@ class Landing:
                 f"and messages that were skipped then would be missing: {full_refresh(source.model)} reads everything "
                 "again"
             )
-        elif then.sha256 != now.sha256:
+        elif then.sha256 != now.sha256 or not DUMP_PARTS.isdisjoint(then.changed_parts(now)):
             parts = [part for part in then.changed_parts(now) if part != GENERATION]
             what = (
                 f"source {source.name}: {enumeration(parts)} changed"
@@ -321,6 +324,14 @@ class Landing:
             if GENERATION in then.changed_parts(now):
                 return (f"source {source.name}: {GENERATION} changed: what lands from now on is of another load",)
         return ()
+
+
+def _dump_parts(source: Source) -> dict[str, str]:
+    """Returns the parts of a source that decide what rows of a dump become, without a password."""
+    if not (dump := source.messages.dump):
+        return {}
+    query = {key: value for key, value in source.written.get("jdbc", {}).items() if key != "password"}
+    return {"dump": json.dumps(source.written.get("dump")), "jdbc": json.dumps(query), "at": dump.taken_at}
 
 
 def finishes(begun: str | None, run_id: str) -> tuple[str, ...]:
