@@ -273,6 +273,29 @@ def test_a_mirror_begins_with_a_dump(tmp_path: Path, storage: str) -> None:
         assert sorted((tuple(row.values()) for row in found), key=repr) == sorted(wanted, key=repr), kind
 
 
+def test_global_transaction_ids(tmp_path: Path) -> None:
+    """Of servers with tags, and of domains, in which any server goes on with the numbers."""
+    server = "AAAAAAAA-0000-11e1-9e33-c80aa9429562"
+    ids = {
+        **dict.fromkeys(("0-1-57", "0-2-1", "1-9-3", f"{server}:t:5", f"{server.lower()}:t:7", f"{server}:9"), False),
+        **dict.fromkeys(("0-1-58", "0-2-58", "1-9-4", "2-1-1", f"{server}:t:6", f"{server}:8", f"{server}:x:9"), True),
+        **dict.fromkeys(("", "9", None), True),
+    }
+    message = {"database": "shop", "table": "orders", "type": "insert", "ts": BEGIN, "primary_key_columns": ["id"]}
+    lines = [{**message, "gtid": one, "data": {"id": nth}} for nth, one in enumerate(ids)]
+    at = f"0-1-57,1-9-3,{server}:t:1-5:7,{server}:9"
+    dump = {"name": "dump", "format": "rows", "files": "dump/*", "dump": "lines", "at": at}
+    sources = [dump, {"name": "log", "format": "maxwell", "files": "in/*"}]
+    of = [{"source": "dump", "table": "orders"}, {"source": "log", "table": "orders"}]
+    mirror = {"name": "orders", "of": of, "key": ["id"], "columns": {"id": "int"}}
+    files = {"project.yml": yaml.safe_dump({"sources": sources}), "models/m.yml": yaml.safe_dump({"mirrors": [mirror]})}
+    written = {"dump/orders.jsonl": '{"id": 100}\n', "in/1.jsonl": "".join(json.dumps(line) + "\n" for line in lines)}
+    project = Project(tmp_path, {**files, **written})
+    project.ok("run", "-s", "+orders")
+    there = {row["id"] for row in project.rows("select id from orders")}
+    assert there == {100, *(nth for nth, is_later in enumerate(ids.values()) if is_later)}
+
+
 PAGE = pages.ROOT / "docs/databases.md"
 
 

@@ -17,7 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from runner.errors import RunnerError
 from runner.functions.row_files import RowFiles, count_rows, row_messages
+from runner.project.dumps import read_place
+from runner.project.inputs import Place
+from runner.project.variables import Filler
+from runner.secrets import Secrets
+from runner.yaml_text import Yaml
 
 NAMES = ("id", "a b", "ü")
 TABLES = ((("shop", "orders"), NAMES),)
@@ -195,3 +201,36 @@ def test_values_of_parquet() -> None:
     pa.parquet.write_table(moments, out, use_deprecated_int96_timestamps=True)
     (old,) = read(out.getvalue(), RowFiles("parquet"))
     assert old == {"types": {"t": "timestamp with time zone"}, "row": {"t": "2024-01-01T10:00:00Z"}}
+
+
+SERVER = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+# 2026-11-28T10:00:00Z in microseconds since 1970.
+TEN_O_CLOCK = 1_795_860_000_000_000
+PLACES: list[tuple[Any, Place]] = [
+    ("mysql-bin.000003:1234", Place("numbers", (3, 1234))),
+    ({"place": "a.b.000900:4", "log": "1"}, Place("numbers", (900, 4), ("1",))),
+    ("1234567", Place("numbers", (1234567,))),
+    # As the function number_of_lsn reads it.
+    ("00000027:00000758:0005", Place("numbers", ((0x27 * 2**32 + 0x758) * 2**16 + 5,))),
+    (
+        f"{SERVER.upper()}:1-77:80, {SERVER}:tag:3",
+        Place("ids", ids=((SERVER, 1, 77), (SERVER, 80, 80), (f"{SERVER}:tag", 3, 3))),
+    ),
+    ("0-1-57,1-2-9", Place("ids", ids=(("0", 0, 57), ("1", 0, 9)))),
+    ("748:752:749,750", Place("transactions", until=752, open=(749, 750))),
+    ({"place": "748:748:", "time": "2026-11-28T18:00:00+08:00"}, Place("transactions", until=748, time=TEN_O_CLOCK)),
+    ("2026-11-28T10:00:00Z", Place("time", time=TEN_O_CLOCK)),
+    ("2026-11-28 10:00:00.5+00:00", Place("time", time=TEN_O_CLOCK + 500_000)),
+]
+
+
+@pytest.mark.parametrize(("written", "place"), PLACES)
+def test_places_of_dumps(written: Any, place: Place) -> None:
+    assert read_place(Yaml(written, {}), Filler({}, None, Secrets())) == place
+
+
+@pytest.mark.parametrize("written", ["", "2026-11-28", "2026-11-28T10:00:00", "x:1", f"{SERVER}:", "1,,2", "0/1", "-1"])
+def test_what_is_no_place(written: str) -> None:
+    with pytest.raises(RunnerError) as raised:
+        read_place(Yaml(written, {}), Filler({}, None, Secrets()))
+    assert raised.value.code == "source-at"
