@@ -34,13 +34,15 @@ select {{ key_of_own(query.mirror) }} from {{ placed }} as own where not coalesc
 {%- macro key_of_own(mirror) -%} struct({{ mirror.key_columns | each('key_column_of_own') | join(', ') }}) as _row_key {%- endmacro -%}
 {%- macro key_column_of_own(column) -%} cast(own.{{ name(column.name) }} as {{ column.type }}) as {{ name(column.name) }} {%- endmacro -%}
 
-{#- Whether a statement surely comes after the change with a place: it was sent and came later, in the same load, and no numbers say otherwise. -#}
+{#- Whether a statement surely comes after the change with a place: it is of a later table of the mirror; or it was sent and came later, in the same load, and no
+    numbers say otherwise. -#}
 {%- macro comes_after_place(effect, place) -%}
 {%- set row = effect.row -%}
 {%- set numbers -%} cast(array({{ effect.position | join(', ') }}) as array<decimal(38,0)>) {%- endset -%}
 {%- set came -%} arrival_text({{ given_instant(row.sent_at) }}, cast(array({{ row.arrival | join(', ') }}) as array<bigint>), 0, {{ given_text(row.log) }}) {%- endset -%}
 {%- set numbered -%} place_text('', 0, {{ given_text(row.numbered_in) }}, {{ numbers }}, false, '') {%- endset -%}
-substring_index({{ place }}, ' ', 2) = concat_ws(' ', sorted_number({{ effect.rank }}), sorted_number({{ row.generation }}))
+split_part({{ place }}, ' ', 1) < sorted_number({{ effect.earlier }})
+  or substring_index({{ place }}, ' ', 2) = concat_ws(' ', sorted_number({{ effect.rank }}), sorted_number({{ row.generation }}))
   and split_part({{ place }}, ' ', 8) <= split_part({{ came }}, ' ', 1)
   and (split_part({{ place }}, ' ', 9) < split_part({{ came }}, ' ', 2)
     or split_part({{ place }}, ' ', 8) < split_part({{ came }}, ' ', 1) and split_part({{ place }}, ' ', 11) <> split_part({{ came }}, ' ', 4))

@@ -81,6 +81,9 @@ if(offset is null, {{ files_arrival(messages) }}, array(offset))
 {%- endmacro -%}
 {%- macro binary_files_arrival(messages) -%} array(modified, xxhash64(file), block, number) {%- endmacro -%}
 
+{#- Files of rows, each of which is a message. -#}
+{%- macro rows_files_raw(messages) -%} cast(raw as string) {%- endmacro -%}
+
 {#- A topic. Messages behind the source's end are not its own. -#}
 {%- macro kafka_is_message(messages) -%}
 {%- if messages.topics.ending is mapping -%}

@@ -152,7 +152,7 @@ cast(array({{ mirror.columns | rejectattr('is_key') | rejectattr('has_default') 
 {%- endmacro -%}
 
 {#- What must be looked at before a mirror is built: one row with the columns that it does not have, whatever the case of their letters, how many changes do
-    not tell the key, whether some tell only parts of a row, in which log they are numbered, if all are in one, and by how many numbers. -#}
+    not tell the key, whether some tell only parts of a row, in which log they are numbered, if all are in one, and by how many numbers; and the columns that rows of each dump tell. -#}
 {%- macro mirror_findings(mirror, shown='', counted='') -%}
 {%- set known = (mirror.columns | map(attribute='name') | list) + (mirror.left_out | list) -%}
 with
@@ -168,6 +168,9 @@ select
   tells_parts,
   if(without_numbers = 0 and first_log = last_log, first_log, null) as numbered_in,
   numbers
+  {%- for rank, table in mirror.dumps %},
+  told_by_{{ rank }}
+  {%- endfor %}
   {{- shown }}
 from (
   select
@@ -175,6 +178,9 @@ from (
     {{ macro('number_rejected_' ~ mirror.ways.rejects)(mirror) }} as without_key,
     coalesce(bool_or(not ({{ tells_whole_row() }})), false) as tells_parts,
     count_if(numbered_in is null) as without_numbers, min(numbered_in) as first_log, max(numbered_in) as last_log, max(size(seq.position)) as numbers
+    {%- for rank, table in mirror.dumps %},
+    array_distinct(flatten(collect_set(if(rank = {{ rank }}, map_keys(after), null)))) as told_by_{{ rank }}
+    {%- endfor %}
     {{- counted }}
   from keyed
 )
@@ -207,12 +213,13 @@ from (
 
 {#- The statements that may have changed what rows tables have, or what is in them. -#}
 {%- macro statements_told(models) -%} {{ models | each('statements_of_model') | join('\nunion all\n') }} {%- endmacro -%}
-{%- macro statements_of_model(model) -%}
+{%- macro statements_of_model(told) -%}
+{%- set model, after = told -%}
 select
   source, batch, op, statement, tenant, db_name, schema_name, table_name, meta, seq.generation, transform(seq.position, n -> cast(n as string)) as position,
   {{ numbered_in('named') }} as numbered_in, unix_micros({{ written_at() }}) as sent_at, {{ log_of_origin() }} as log, seq.arrival, unix_micros({{ known_time() }}) as at, unix_micros(event_time) as happened_at
 from {{ name(model) }}
-where kind = 'ddl' and op in ('create', 'alter', 'drop', 'truncate', 'rename', 'other')
+where kind = 'ddl' and op in ('create', 'alter', 'drop', 'truncate', 'rename', 'other'){{ after | each('comes_after') | join }}
 {%- endmacro -%}
 
 {#- Loads of the table after the first one, each of which ends what was before it, as statements. -#}
@@ -296,8 +303,34 @@ select {{ rank }} as rank, *, {{ numbered_in(table.ways.log) }} as numbered_in, 
       {{- macro('name_of_' ~ mirror.ways.names)(number, called) }}
     from {{ macro('rows_read_' ~ table.ways.reads)(table) }}
     where kind = 'row' and {{ is_of_table(called) }}
-      and not (op = 'update' and after_image = 'none')
+      and not (op = 'update' and after_image = 'none'){{ table.after | each('comes_after') | join }}
 {%- endmacro -%}
+
+{#- That a change is not in a dump that was taken at a place in the log. Where nothing tells, it is not in it. -#}
+{%- macro comes_after(place) %}
+      and not coalesce({{ macro('is_until_' ~ place.kind)(place) }}, false)
+{%- endmacro -%}
+{%- macro is_until_numbers(place) -%}
+{%- set number = place.numbers | length -%}
+size(seq.position) >= {{ number }} and slice(seq.position, 1, {{ number }}) <= cast(array({{ place.numbers | join(', ') }}) as array<decimal(38,0)>)
+{%- for log in place.logs %} and coalesce(meta['log'], {{ text(log) }}) = {{ text(log) }}{% endfor -%}
+{%- endmacro -%}
+{%- macro is_until_ids(place) -%}
+exists(
+        array(
+          {{ place.ids | each('interval_of_ids') | in_lines(10) }}),
+        known -> known.server = lower(regexp_extract(meta['gtid'], '^(.*?)(?::|-[0-9]+-)[0-9]+$', 1))
+          and try_cast(regexp_extract(meta['gtid'], '[0-9]+$', 0) as bigint) between known.first and known.last)
+{%- endmacro -%}
+{%- macro interval_of_ids(ids) -%} named_struct('server', {{ text(ids[0]) }}, 'first', {{ ids[1] }}L, 'last', {{ ids[2] }}L) {%- endmacro -%}
+{#- The numbers of transactions have 32 bits in a log, and go round. -#}
+{%- macro is_until_transactions(place) -%}
+pmod({{ transaction_number() }} - {{ place.until }}, 4294967296) >= 2147483648
+        and not array_contains(cast(array({{ place.open | each('transaction_in_32_bits') | join(', ') }}) as array<bigint>), pmod({{ transaction_number() }}, 4294967296))
+{%- endmacro -%}
+{%- macro transaction_number() -%} try_cast(regexp_extract(tx_id, '^[0-9]+', 0) as bigint) {%- endmacro -%}
+{%- macro transaction_in_32_bits(number) -%} {{ number % 4294967296 }}L {%- endmacro -%}
+{%- macro is_until_time(place) -%} event_time <= timestamp_micros({{ place.time }}) {%- endmacro -%}
 
 {%- macro name_of_one_name(number, called) -%} {%- endmacro -%}
 {%- macro name_of_several_names(number, called) -%} , {{ number }} as called, {{ called.since }} as called_since, {{ called.until }} as called_until {%- endmacro -%}

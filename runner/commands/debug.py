@@ -231,7 +231,9 @@ def _reached(spark: Spark, project: Project, report: Report) -> Iterator[Finding
 
 
 def _to_do(source: Source) -> str:
-    key = "kafka" if source.messages.topics else "table" if source.messages.kind.endswith("table") else "files"
+    messages = source.messages
+    key = "kafka" if messages.topics else "table" if messages.kind.endswith("table") else "files"
+    key = "jdbc" if messages.jdbc else key
     return f'correct "{key}" of the source, or see that this machine can reach it'
 
 
@@ -253,6 +255,8 @@ def _messages_found(spark: Spark, messages: Messages) -> str:
     from runner.engine.kafka import topics_now
     from runner.engine.messages import STORED_AS
 
+    if messages.jdbc:
+        return "not looked for: the first run asks the database"
     if messages.topics:
         now = topics_now(spark, messages.topics, ())
         if not now:

@@ -172,7 +172,7 @@ def _query(query: object) -> Any:
 
 
 def _mirror(mirror: Mirror) -> list[Any]:
-    tables = [[table.source.name, table.name, table.rows] for table in mirror.tables]
+    tables = [[table.source.name, table.name, table.rows, *map(plain, table.after)] for table in mirror.tables]
     return [tables, plain_but(mirror, "tables")]
 
 

@@ -21,6 +21,7 @@ from runner.engine.session import Spark
 from runner.engine.values import observed
 from runner.functions import udfs
 from runner.functions.avro.files import FileMessage, TopicRecord, plain_path
+from runner.functions.row_files import RowFiles
 from runner.patterns import SPECIAL, escaped, is_pattern, unescaped
 from runner.project.inputs import DUMPS, Messages
 from runner.render import name as quoted
@@ -33,6 +34,7 @@ STORED_AS = {
     "table": "parquet",
     "kafka": "kafka",
     "binary_files": "binaryFile",
+    "rows_files": "binaryFile",
     "binary_table": "parquet",
     "binary_kafka": "kafka",
 }
@@ -106,11 +108,16 @@ def _scan(spark: Spark, messages: Messages, reads: Mapping[str, str], stream: Ma
     options = {"maxFileAge": MAX_FILE_AGE, **LINES, **(stream or {})}
     reader = reader.format(STORED_AS[messages.kind]).schema(reads["scanned"]).options(**options)
     frame: DataFrame = reader.load(_pattern(messages))
-    if messages.kind != "binary_files":
+    if not messages.are_whole_files:
         return frame
-    known_schemas = messages.schemas
+    schemas, rows = messages.schemas, _row_files(messages)
     files = frame.select("_metadata.file_path", F.unix_millis("modificationTime"), _content(messages.path))
-    return files.mapInArrow(lambda batches: udfs.messages_of_files(batches, known_schemas), udfs.MESSAGE_SQL_TYPE)
+    return files.mapInArrow(lambda batches: udfs.messages_of_files(batches, schemas, rows), udfs.MESSAGE_SQL_TYPE)
+
+
+def _row_files(messages: Messages) -> RowFiles | None:
+    dump = messages.dump
+    return RowFiles(dump.form, dump.has_header, dump.null, dump.tables, dump.taken_at) if dump else None
 
 
 def messages_view(spark: Spark, messages: Iterable[FileMessage], encoding: str, view: str) -> None:
@@ -146,9 +153,10 @@ def file_counts_view(spark: Spark, messages: Messages, reads: Mapping[str, str],
     reader = spark.session.read.format(STORED_AS[messages.kind])
     if not files:
         frame = spark.session.createDataFrame([], COUNTS)
-    elif messages.kind == "binary_files":
+    elif messages.are_whole_files:
+        rows = _row_files(messages)
         scanned = reader.load(paths).select("_metadata.file_path", _content(messages.path))
-        counted = scanned.mapInArrow(udfs.counts_of_files, FILE_COUNTS)
+        counted = scanned.mapInArrow(lambda batches: udfs.counts_of_files(batches, rows), FILE_COUNTS)
         frame = counted.select(F.col("file").alias("place"), "messages")
     else:
         scanned = reader.options(**LINES).schema(reads["scanned"]).load(paths).where(reads["is_message"])

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from runner.functions.avro.files import content_of, count_messages, messages_of_file
+from runner.functions.avro.files import Content, FileMessage, content_of, count_messages, messages_of_file
 from runner.functions.avro.images import Image
 from runner.functions.avro.layout import Layout, Slot, SlotTree
 from runner.functions.avro.messages import Found, message_decoder
@@ -26,6 +26,7 @@ from runner.functions.extended_json import extended_document
 from runner.functions.frames import FrameLayout, framed_events, json_elements
 from runner.functions.mongo_shell import ShellDocument, shell_document, shell_patch
 from runner.functions.records import topic_record
+from runner.functions.row_files import RowFiles, count_rows, row_messages
 from runner.functions.signatures import PYTHON_FUNCTIONS
 
 TEXT_MAP = pa.map_(pa.string(), pa.string())
@@ -283,16 +284,19 @@ MESSAGE_SQL_TYPE = (
 MAX_ROWS, MAX_BYTES = 10_000, 16_000_000
 
 
-def messages_of_files(batches: Iterable[pa.RecordBatch], usual: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Returns the messages in files. Batches have columns for the path, the time of change in milliseconds, and the
-    content, which is null for local files. The schema of a file comes with its messages unless it is in `usual`.
+def messages_of_files(
+    batches: Iterable[pa.RecordBatch], usual: Sequence[str], row_files: RowFiles | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Returns the messages in files, or the rows in `row_files`. Batches have columns for the path, the time of change
+    in milliseconds, and the content, which is null for local files. The schema of a file comes with its messages unless
+    it is in `usual`.
     """
     for batch in batches:
         for path, modified, content in zip(*(column.to_pylist() for column in batch.columns)):
             with content_of(path, content) as data:
                 rows: list[tuple[Any, ...]] = []
                 size = 0
-                for m in messages_of_file(path, data):
+                for m in _messages_of(path, data, row_files):
                     own_schema = None if m.schema in usual else m.schema
                     rows.append((path, modified, m.block, m.number, m.raw, own_schema, m.damage))
                     size += len(m.raw) + len(own_schema or "")
@@ -302,6 +306,12 @@ def messages_of_files(batches: Iterable[pa.RecordBatch], usual: Sequence[str]) -
                 yield _batch(rows)
 
 
+def _messages_of(path: str, data: Content, row_files: RowFiles | None) -> Iterator[FileMessage]:
+    if row_files is None:
+        return messages_of_file(path, data)
+    return (FileMessage(0, number, raw) for number, raw in enumerate(row_messages(path, data, row_files)))
+
+
 def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
     columns = list(zip(*rows)) or [()] * len(MESSAGE_SCHEMA)
     return pa.RecordBatch.from_arrays(
@@ -309,16 +319,16 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
     )
 
 
-def counts_of_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Returns path and number of messages of each file. Batches have columns for the path and the content, as in
-    `messages_of_files`.
+def counts_of_files(batches: Iterable[pa.RecordBatch], row_files: RowFiles | None = None) -> Iterator[pa.RecordBatch]:
+    """Returns path and number of messages of each file, or of rows in `row_files`. Batches have columns for the path
+    and the content, as in `messages_of_files`.
     """
     for batch in batches:
         paths, contents = (column.to_pylist() for column in batch.columns)
         counts = []
         for path, content in zip(paths, contents):
             with content_of(path, content) as data:
-                counts.append(count_messages(path, data))
+                counts.append(count_rows(path, data, row_files) if row_files else count_messages(path, data))
         yield pa.RecordBatch.from_arrays(
             [pa.array(paths, pa.string()), pa.array(counts, pa.int64())], names=["file", "messages"]
         )

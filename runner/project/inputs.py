@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from runner.errors import Where
@@ -70,17 +71,50 @@ RECORDS = ".records.jsonl"
 
 
 @dataclass(frozen=True)
+class Dump:
+    """The files of a dump, in a form such as csv, with names of columns in a first line or not. `null` is the text of a
+    null value. `tables` are the declared tables with their columns. `taken_at` is the instant of the dump as a text,
+    empty if it is not known.
+    """
+
+    form: str
+    has_header: bool = False
+    null: str = ""
+    tables: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
+    taken_at: str = ""
+
+
+@dataclass(frozen=True)
+class Jdbc:
+    """A query of a database. `options` are those of Spark's reader, including secrets. `url` is the address of the
+    database, without a login, and `folder` the place for the result.
+    """
+
+    options: Mapping[str, str] = field(repr=False)
+    url: str
+    folder: str
+
+
+@dataclass(frozen=True)
 class Messages:
     """The place of a source's messages. `kind` is files (text, one message per line), one of DUMPS before `_files`,
     table (Parquet with a column `value`) or kafka; or, for Avro, files, table or kafka after `binary_`: files are then
-    containers, lines of base64 or single messages. `path` is the place, also as people see it; for files it is a
-    pattern. Messages of a container carry its schema unless it is one of `schemas`.
+    containers, lines of base64 or single messages; or rows_files, whose rows are read as `dump` says. `path` is the
+    place, also as people see it; for files it is a pattern. Messages of a container carry its schema unless it is one
+    of `schemas`. If there is a query `jdbc`, its result is written to the files before they are read.
     """
 
     kind: str
     path: str
     schemas: tuple[str, ...] = ()
     topics: Topics | None = None
+    dump: Dump | None = None
+    jdbc: Jdbc | None = None
+
+    @property
+    def are_whole_files(self) -> bool:
+        """True if a function in Python reads each file as a whole."""
+        return self.kind in ("binary_files", "rows_files")
 
     @property
     def reach(self) -> str:
@@ -143,12 +177,38 @@ class Freshness:
 
 
 ANY_AGE = Freshness()
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place in the log of changes at which a dump was taken. `kind` says how a change is compared with it: by its
+    `numbers`, in one of the `logs` if any are named; by its global transaction id, which is one of `ids`: server, first
+    and last number; by its transaction, which a snapshot sees unless its number is `until` or later or one of `open`;
+    or by its time. `time` is in microseconds, None if it is not known.
+    """
+
+    kind: str
+    numbers: tuple[int, ...] = ()
+    logs: tuple[str, ...] = ()
+    ids: tuple[tuple[str, int, int], ...] = ()
+    until: int = 0
+    open: tuple[int, ...] = ()
+    time: int | None = None
+
+    @property
+    def instant(self) -> str:
+        """The time as a text, empty if it is not known."""
+        if self.time is None:
+            return ""
+        return (EPOCH + timedelta(microseconds=self.time)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 @dataclass(frozen=True)
 class Source:
     """Messages of one format, and their place. `zone` is the time zone of their local times. `generation` is the number
-    of the full load to which new rows belong. `written` is the source's entry in project.yml.
+    of the full load to which new rows belong. `at` is the place in the log at which its rows were taken, if it is
+    named. `written` is the source's entry in project.yml.
     """
 
     name: str
@@ -160,6 +220,7 @@ class Source:
     tables: tuple[TableSettings, ...] = ()
     generation: int = 0
     freshness: Freshness = ANY_AGE
+    at: Place | None = None
     written: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property

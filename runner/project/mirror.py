@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from runner.project.inputs import Source
+from runner.project.inputs import Place, Source
 from runner.storage.data import Layout
 
 HISTORY = "_history"
@@ -41,13 +41,15 @@ class Called(NamedTuple):
 class MirroredTable:
     """A table whose changes a source tells. `name` are the parts of its name, of which the first may be missing. `rows`
     is the view of the changes that are to be read; if it is empty, all changes are read. `names` are all names that the
-    table ever had, if statements have changed them.
+    table ever had, if statements have changed them. `after` are places in the log at which dumps were taken: changes up
+    to these places are in a dump that the mirror reads before.
     """
 
     source: Source
     name: tuple[str, ...]
     rows: str = ""
     names: tuple[Called, ...] = ()
+    after: tuple[Place, ...] = ()
 
     @property
     def called(self) -> tuple[Called, ...]:
@@ -165,6 +167,16 @@ class Mirror:
         """The columns `defaults` and `unlisted` of steps, if messages may name defaults, or all columns of a table."""
         types = [table.source.format.types for table in self.tables if table.source.format.types]
         return ["defaults"] * any(one.default for one in types) + ["unlisted"] * any(one.at for one in types)
+
+    @property
+    def dumps(self) -> list[tuple[int, MirroredTable]]:
+        """The tables whose rows are those of a dump, each with its number."""
+        return [(rank, table) for rank, table in enumerate(self.tables) if table.source.messages.dump]
+
+    @property
+    def statements_read(self) -> dict[str, tuple[Place, ...]]:
+        """The places after which the statements of each model count."""
+        return {table.source.model: table.after for table in self.tables}
 
     @property
     def takes_increments(self) -> bool:

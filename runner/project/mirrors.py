@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import Problems, nearest_or_all, placed
-from runner.project.inputs import Source, Target
+from runner.project.inputs import Place, Source, Target
 from runner.project.mirror import HISTORY, Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.nodes import DataTest, Model, Node, Project
 from runner.project.properties import data_tests, optional_text
@@ -29,6 +29,7 @@ from runner.project.sources import read_table_name
 from runner.project.sql_analysis import expression
 from runner.project.tables_seen import MOST_DIGITS
 from runner.spec.values import one_of, texts
+from runner.spec.words import Format
 from runner.storage.data import Layout
 from runner.yaml_text import Yaml, whole_number
 
@@ -154,7 +155,7 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
     columns: tuple[MirrorColumn, ...] = ()
     chosen = {name: values[0] for name, values in CHOICES.items()}
     with problems.gathered():
-        tables = tuple(_table(one, sources) for one in _needed(yaml, "of").as_list())
+        tables = _after_dumps(_needed(yaml, "of").as_list(), sources)
     with problems.gathered():
         columns = tuple(_columns(_needed(yaml, "columns"), taken_columns(_has_history(yaml))))
     for name in CHOICES:
@@ -216,6 +217,40 @@ def _table(yaml: Yaml, sources: Mapping[str, Source]) -> MirroredTable:
         hint = nearest_or_all(source, sources)
         raise yaml["source"].error("source-unknown", f'there is no source "{source}"', hint)
     return MirroredTable(sources[source], read_table_name(yaml["table"]))
+
+
+# The kind of a place in a log -> what must be known of changes that are compared with it.
+COMPARED = {
+    "numbers": "numbers (seq)",
+    "ids": "global transaction ids (meta.gtid)",
+    "transactions": "transactions (tx_id)",
+}
+
+
+def _after_dumps(entries: Iterable[Yaml], sources: Mapping[str, Source]) -> tuple[MirroredTable, ...]:
+    """Returns the tables; those that are no dumps themselves with the places at which dumps before them were taken.
+    Raises `source-at` for a place that no change of a table can be compared with.
+    """
+    tables: list[MirroredTable] = []
+    after: list[Place] = []
+    for entry in entries:
+        table = _table(entry, sources)
+        own = () if table.source.messages.dump else tuple(after)
+        for place in own:
+            _check_compared(entry, place, table.source.format)
+        tables.append(replace(table, after=own))
+        after += [table.source.at] if table.source.at else []
+    return tuple(tables)
+
+
+def _check_compared(yaml: Yaml, place: Place, spec: Format) -> None:
+    is_told = {"numbers": spec.seq, "ids": "gtid" in spec.meta, "transactions": "tx_id" in spec.columns}
+    if not is_told.get(place.kind, True):
+        message = f'changes of the format "{spec.name}" have no {COMPARED[place.kind]} to compare with "at" of the dump'
+        raise yaml.error("source-at", message, "at: 2026-11-28T10:00:00Z, or another kind of place")
+    if place.kind == "numbers" and "log" in spec.meta and not place.logs:
+        message = f'changes of the format "{spec.name}" are numbered in the log of a server, which "at" does not name'
+        raise yaml.error("source-at", message, 'at: {place: "binlog.000003:1234", log: "1"}, with the id of the server')
 
 
 def _columns(yaml: Yaml, taken: Iterable[str]) -> Iterator[MirrorColumn]:

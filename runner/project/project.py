@@ -11,6 +11,7 @@ from typing import Any
 from runner.errors import Problems, RunnerError, RunnerWarning, Where, nearest_or_all
 from runner.files import read_text
 from runner.project import dbt_hints
+from runner.project.dumps import AT_KEYS, DUMP_KEYS, FORMS, JDBC_KEYS
 from runner.project.inputs import DUMPS, Target
 from runner.project.nodes import Project
 from runner.project.settings import SEED_SETTINGS, SETTINGS, read_folder_settings
@@ -194,7 +195,14 @@ def _source_schema() -> Schema:
         **dict.fromkeys(SOURCE_KEYS, TEXT),
         "format": {"anyOf": [TEXT, {"$ref": "#/$defs/format"}]},
         "schema": TEXTS,
-        "dump": {"enum": list(DUMPS)},
+        "dump": {
+            "anyOf": [
+                {"enum": [*DUMPS, *FORMS]},
+                _object({**dict.fromkeys(DUMP_KEYS, TEXT), "form": {"enum": [*FORMS]}}),
+            ]
+        },
+        "at": {"anyOf": [TEXT, _object(dict.fromkeys(AT_KEYS, TEXT))]},
+        "jdbc": _object({**dict.fromkeys(JDBC_KEYS, TEXT), "options": {"type": "object"}}),
         "tables": {"type": "array", "items": _object(table)},
         "kafka": _object({**dict.fromkeys(KAFKA_KEYS, TEXT), "topics": TEXTS, "options": {"type": "object"}}),
     }

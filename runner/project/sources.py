@@ -10,15 +10,18 @@ from typing import Any
 from runner.errors import Problems, RunnerError, Where, nearest_or_all
 from runner.files import is_uri
 from runner.patterns import escaped
+from runner.project.dumps import FORMS, read_dump, read_jdbc, read_place
 from runner.project.inputs import (
     ANY_AGE,
     DUMPS,
     PERIODS,
     RECORDS,
     Age,
+    Dump,
     ExternalTable,
     Freshness,
     Messages,
+    Place,
     Source,
     TableSettings,
 )
@@ -35,11 +38,13 @@ from runner.spec.vocabulary import LOADS
 from runner.spec.words import Format
 from runner.yaml_text import Yaml, whole_number
 
-MESSAGE_KEYS = ("files", "table", "kafka")
+MESSAGE_KEYS = ("files", "table", "kafka", "jdbc")
 SOURCE_KEYS = (
     *("name", "description", "format", "schema", "registry", "zone", "generation", "loads", "tables", "freshness"),
-    *("dump", *MESSAGE_KEYS),
+    *("dump", "at", *MESSAGE_KEYS),
 )
+# The folder for results of queries, beside the tables; the image of a row in the message that a row becomes.
+RESULTS, ROW = "_results", ("row",)
 MOST_GENERATIONS = 2**31 - 1
 TABLE_KEYS = ("name", "key", "columns", "zone")
 # Tenant, database, schema and table.
@@ -73,16 +78,19 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: Filler) -> S
     chosen = read_source_format(yaml["format"], formats, name, _schemas(yaml, root, filler))
     if loads := yaml.get("loads"):
         chosen = replace(chosen, loads=one_of(loads, LOADS, "source-loads", "loads"))
+    tables, at = read_tables(yaml.get("tables")), read_place(yaml["at"], filler) if yaml.get("at") else None
+    messages = _messages(yaml, name, chosen, root, filler)
     return Source(
         name,
         chosen,
-        _messages(yaml, name, chosen, root, filler),
+        replace(messages, dump=_with_tables(yaml, messages.dump, tables, at)) if messages.dump else messages,
         read_zone(yaml.get("zone")),
         optional_text(yaml.get("description")),
         yaml.where(),
-        read_tables(yaml.get("tables")),
+        tables,
         _generation(yaml.get("generation")),
         read_freshness(yaml.get("freshness")),
+        at,
         dict(yaml.value),
     )
 
@@ -103,27 +111,58 @@ def _messages(yaml: Yaml, name: str, chosen: Format, root: Path, filler: Filler)
             f'the source "{name}" must say where its messages are: exactly one of {", ".join(MESSAGE_KEYS)}',
             "files: messages/*.jsonl",
         )
+    if kinds[0] == "jdbc":
+        _check_rows(yaml["jdbc"], chosen)
+        folder = f"{filler.target.path if filler.target else ''}/{RESULTS}/{name}"
+        path = f"{folder if is_uri(folder) else escaped(folder)}/*"
+        jdbc = read_jdbc(yaml["jdbc"], filler, folder)
+        return Messages("rows_files", path, dump=Dump("parquet"), jdbc=jdbc)
     kind = f"binary_{kinds[0]}" if chosen.message.encoding == "avro" else kinds[0]
-    if dump := _dump(yaml, kind):
-        kind = f"{dump}_{kind}"
+    of_rows, records = _dump(yaml, kind, chosen)
+    if of_rows or records:
+        kind = f"{'rows' if of_rows else records}_{kind}"
     schemas = () if chosen.message.skip_bytes or chosen.message.number_bytes else chosen.message.schemas
     if kinds[0] == "kafka":
         topics, place = read_topics(yaml["kafka"], filler)
         return Messages(kind, place, schemas, topics)
     path = filler.text(yaml[kinds[0]])
     # Only what the user writes is a pattern, not the folder that the project happens to be in.
-    return Messages(kind, path if is_uri(path) or path.startswith("/") else f"{escaped(str(root))}/{path}", schemas)
+    pattern = path if is_uri(path) or path.startswith("/") else f"{escaped(str(root))}/{path}"
+    return Messages(kind, pattern, schemas, dump=of_rows)
 
 
-def _dump(yaml: Yaml, kind: str) -> str:
-    """Returns the form in which files hold records of a topic; an empty text for files of messages alone."""
+def _dump(yaml: Yaml, kind: str, chosen: Format) -> tuple[Dump | None, str]:
+    """Returns the form of files of rows; or the form in which files hold records of a topic, an empty text for files of
+    messages alone.
+    """
     named = yaml.get("dump")
     if named and kind != "files":
         what = "messages in Avro" if kind == "binary_files" else f'"{kind.removeprefix("binary_")}"'
         raise named.error("source-dump", f'"dump" has no meaning for {what}', "files: dump/*.jsonl, with lines of text")
+    if named and (isinstance(named.value, dict) or named.text() in FORMS):
+        _check_rows(named, chosen)
+        return read_dump(named), ""
     if named:
-        return one_of(named, DUMPS, "source-dump", "dump")
-    return "json" if kind == "files" and yaml["files"].text().endswith(RECORDS) else ""
+        return None, one_of(named, (*DUMPS, *FORMS), "source-dump", "dump")
+    return None, "json" if kind == "files" and yaml["files"].text().endswith(RECORDS) else ""
+
+
+def _check_rows(yaml: Yaml, chosen: Format) -> None:
+    """Raises `source-dump` unless a format takes its rows from the messages that rows of tables become."""
+    if not any(line.after and ROW in line.after.at for line in chosen.op.lines()):
+        message = f'{yaml.name()} has rows of tables, and the format "{chosen.name}" reads messages'
+        raise yaml.error("source-dump", message, "format: rows")
+
+
+def _with_tables(yaml: Yaml, dump: Dump, tables: tuple[TableSettings, ...], at: Place | None) -> Dump:
+    """Returns what is known of the tables of a dump; raises `source-dump` if nothing names the columns of a table."""
+    if not dump.has_header and dump.form in ("csv", "text") and not any(one.columns for one in tables):
+        message = "the first line names no columns, and the source does not either"
+        hint = "tables: [{name: shop.orders, columns: {id: bigint, note: text}}], in the order of the file"
+        raise yaml["dump"].error("source-dump", message, hint)
+    return replace(
+        dump, tables=tuple((one.name, tuple(one.columns)) for one in tables), taken_at=at.instant if at else ""
+    )
 
 
 def _schemas(yaml: Yaml, root: Path, filler: Filler) -> Schemas:

@@ -62,7 +62,7 @@ class Filler:
 
     def __init__(self, variables: Mapping[str, Any], target: Target | None, secrets: Secrets) -> None:
         self.secrets = secrets
-        self.variables = variables
+        self.variables, self.target = variables, target
         self.environment = Sandbox({"env_var": self._env_var, "var": self._var, "target": target})
 
     # Errors in calls show the names of these functions.

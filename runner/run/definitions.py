@@ -57,7 +57,7 @@ class Definitions:
         return hashlib.sha256("".join([*texts, repr(self.vars)]).encode()).hexdigest()
 
     def of(self, query: MirrorQuery) -> str:
-        tables = [(self._source(table.source), table.name) for table in query.mirror.tables]
+        tables = [(self._source(table.source), table.name, table.after) for table in query.mirror.tables]
         written = (query.shows, query.layout, replace(query.mirror, tables=()), tables, self.macros)
         return hashlib.sha256(repr(written).encode()).hexdigest()
 

@@ -120,7 +120,7 @@ def with_statements(
             return Evolution(refused=f"a statement {what}")
         if concerned:
             told.append(effect)
-    if told and (query.mirror.where or query.mirror.was_renamed or len(query.mirror.tables) > 1):
+    if told and (query.mirror.where or query.mirror.was_renamed):
         return Evolution(refused="a statement changes its columns")
     return evolution._replace(told=tuple(told))
 

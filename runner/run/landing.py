@@ -15,6 +15,7 @@ from runner.engine.errors import NO_SPACE, QueryFailed, SparkGone, query_errors,
 from runner.engine.kafka import topics_now
 from runner.engine.messages import LIMITS, newest_landed, source_view
 from runner.engine.messages import landed as landed_in
+from runner.engine.queries import write_result
 from runner.engine.tables import check_consistency
 from runner.errors import full_refresh
 from runner.project.inputs import Messages, Source, Topics
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 # again.
 GENERATION = "generation"
 SOURCE_PARTS = (GENERATION, "zone", "tables", "loads", "schema", "registry")
+# Those that decide what messages are, which no SQL shows.
+DUMP_PARTS = {"dump", "jdbc", "at"}
 ALL_NEW = {"availableNow": True}
 # The connector's words for lost messages; they do not say which messages are lost.
 SAYS_LOST = re.compile("may have been (lost|missed)")
@@ -147,6 +150,15 @@ class Landing:
             )
         return files
 
+    def _fetch(self, source: Source) -> None:
+        """Writes the result of a source's query to its files, unless it is there and nobody asks for another one."""
+        if not (jdbc := source.messages.jdbc):
+            return
+        # Spark writes this file when all others are there.
+        is_there = self.tables.files.exists(f"{jdbc.folder}/_SUCCESS")
+        if not is_there or self.tables.refreshes.unfinished(source.model):
+            write_result(self.spark, jdbc)
+
     def _changed(self, model: str, files: SourceFiles) -> tuple[str, ...]:
         """Returns a note if files have changed since they were read."""
         if not (changed := files.changed()):
@@ -176,6 +188,7 @@ class Landing:
 
     def _ready(self, source: Source) -> tuple[str, ...]:
         """Checks the messages of a source and the table in which they land; returns notes."""
+        self._fetch(source)
         files, notes = self._found(source), self._refreshed(source.model)
         check_consistency(source.model, self.tables)
         return (
@@ -288,6 +301,7 @@ class Landing:
         """
         checkpoint, name = self.tables.checkpoint(source.model), source.format.name
         parts_now = {part: json.dumps(source.written[part]) for part in SOURCE_PARTS if part in source.written}
+        parts_now |= _dump_parts(source)
         now, then = Fingerprint.of(name, meaning, source.messages.reach, parts_now), checkpoint.fingerprint()
         if then is None or not checkpoint.is_there:
             checkpoint.write_fingerprint(now)
@@ -297,7 +311,7 @@ class Landing:
                 f"and messages that were skipped then would be missing: {full_refresh(source.model)} reads everything "
                 "again"
             )
-        elif then.sha256 != now.sha256:
+        elif then.sha256 != now.sha256 or not DUMP_PARTS.isdisjoint(then.changed_parts(now)):
             parts = [part for part in then.changed_parts(now) if part != GENERATION]
             what = (
                 f"source {source.name}: {enumeration(parts)} changed"
@@ -310,6 +324,14 @@ class Landing:
             if GENERATION in then.changed_parts(now):
                 return (f"source {source.name}: {GENERATION} changed: what lands from now on is of another load",)
         return ()
+
+
+def _dump_parts(source: Source) -> dict[str, str]:
+    """Returns the parts of a source that decide what rows of a dump become, without a password."""
+    if not (dump := source.messages.dump):
+        return {}
+    query = {key: value for key, value in source.written.get("jdbc", {}).items() if key != "password"}
+    return {"dump": json.dumps(source.written.get("dump")), "jdbc": json.dumps(query), "at": dump.taken_at}
 
 
 def finishes(begun: str | None, run_id: str) -> tuple[str, ...]:

@@ -14,10 +14,10 @@ from runner.engine.errors import QueryFailed
 from runner.engine.progress import Position, Positions, Progress
 from runner.engine.tables import Tables
 from runner.errors import full_refresh
-from runner.project.mirror import Mirror, MirrorColumn, MirroredTable, MirrorQuery
-from runner.project.mirrors import taken_columns
+from runner.project.mirror import Mirror, MirroredTable, MirrorQuery
 from runner.project.templates import new_rows_view
 from runner.run.definitions import Definitions, Mark
+from runner.run.drift import after_findings, with_texts
 from runner.run.evolution import (
     Evolution,
     Evolving,
@@ -109,7 +109,7 @@ class Mirrors:
         query = replace(query, mirror=with_defaults(statements.mirror, mark.defaults))
         new = self._new(query, since, until)
         found = _row(self.tables, "increment_findings", new)
-        wider, notes = _after_findings(new, query.shows, found)
+        wider, notes = after_findings(new, query.shows, found)
         evolution = evolution._replace(added=(*evolution.added, *wider.columns[len(new.columns) :]))
         query = replace(query, mirror=replace(query.mirror, columns=wider.columns))
         read = {one.source.name: since.get(one.source.model, NOTHING).batch for one in query.mirror.tables}
@@ -241,7 +241,7 @@ class Mirrors:
             return query
         self.tables.table_view(query.model)
         added = [one for one in self.tables.types(query.model) if one not in query.columns]
-        return replace(query, mirror=_with_texts(query.mirror, added))
+        return replace(query, mirror=with_texts(query.mirror, added))
 
     def _since(
         self, query: MirrorQuery, seen: Mapping[str, Position | None], progress: Progress
@@ -314,7 +314,7 @@ class Mirrors:
         if query.shows == "history" and query.mirror.on_drift == "warn":
             return _knowing(replace(query, mirror=mirror), statements.effects), (), defaults
         found = _row(self.tables, "mirror_findings", mirror)
-        mirror, notes = _after_findings(mirror, query.shows, found)
+        mirror, notes = after_findings(mirror, query.shows, found)
         numbered_in = _numbered_in(found, statements.effects)
         query = _knowing(replace(query, mirror=mirror), statements.effects, found["tells_parts"], numbered_in)
         return query, (*notes, *statements.notes), defaults
@@ -359,40 +359,3 @@ def _knowing(
 def _row(tables: Tables, macro: str, *arguments: Any) -> dict[str, Any]:
     """Returns the one row that a macro selects."""
     return tables.spark.rows(tables.macro(macro, *arguments))[1][0]
-
-
-def _after_findings(mirror: Mirror, shows: str, found: Mapping[str, Any]) -> tuple[Mirror, tuple[str, ...]]:
-    """Returns the mirror with the columns that are added to it, and notes on what it lacks; raises QueryFailed."""
-    unknown = found["unknown_columns"]
-    if unknown and mirror.on_drift == "fail":
-        raise QueryFailed(f"on_drift is fail, and {_not_here(unknown)}")
-    taken = taken_columns(shows == "history") if mirror.on_drift == "add" else set(unknown)
-    added = [column for column in unknown if column.lower() not in taken]
-    left = [column for column in unknown if column not in added]
-    notes = tuple(_notes(mirror, added, left, found["without_key"]))
-    return _with_texts(mirror, added) if added else mirror, notes
-
-
-def _with_texts(mirror: Mirror, columns: Iterable[str]) -> Mirror:
-    return replace(mirror, columns=(*mirror.columns, *(MirrorColumn(one, "string") for one in columns)))
-
-
-def _notes(mirror: Mirror, added: list[str], left: list[str], without_key: int) -> Iterator[str]:
-    if added:
-        yield f"added as text: {_quoted(added)}; give them a type under columns"
-    if left and mirror.on_drift == "add":
-        yield f"not added, since a mirror has columns of these names itself: {_quoted(left)}"
-    elif left:
-        yield f"{_not_here(left)}: give them a type under columns, or name them under left_out"
-    if without_key:
-        changes, them = ("1 change tells", "it") if without_key == 1 else (f"{without_key} changes tell", "them")
-        what = f"no key of its type ({', '.join(mirror.key)})" if mirror.key else "no key that is named here"
-        yield f"{changes} {what}, and the mirror is without {them}"
-
-
-def _not_here(unknown: Iterable[str]) -> str:
-    return f"the table has columns that the mirror does not have: {_quoted(unknown)}"
-
-
-def _quoted(names: Iterable[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)

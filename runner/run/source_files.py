@@ -128,7 +128,7 @@ class SourceFiles:
         have no lines.
         """
         size = sum(map(_size, files))
-        length = _length_of_a_line(files[0]) if files and self.messages.kind != "binary_files" else None
+        length = _length_of_a_line(files[0]) if files and not self.messages.are_whole_files else None
         return size, size / length if length else None
 
     def are_few(self) -> bool:

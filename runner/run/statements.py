@@ -89,7 +89,10 @@ class Statements:
 
     def of(self, mirror: Mirror, views: Mapping[str, str] | None = None) -> Followed:
         """Returns what statements did to the table of a mirror, read as by `show`."""
-        told = self._rows("statements_told", [views[model] for model in mirror.models]) if views else self._told(mirror)
+        read = mirror.statements_read.items()
+        told = (
+            self._rows("statements_told", [(views[one], after) for one, after in read]) if views else self._told(mirror)
+        )
         if any(table.source.generation for table in mirror.tables):
             told = [*told, *self._rows("loads_told", mirror)]
         return followed(mirror, told, self._tables_named)
@@ -115,9 +118,10 @@ class Statements:
         self.tables.view(f"{told.mirror.name}__lost", sql)
 
     def _told(self, mirror: Mirror) -> list[Row]:
-        seen = tuple((model, self.tables.position(model)) for model in mirror.models)
+        read = list(mirror.statements_read.items())
+        seen = tuple((model, after, self.tables.position(model)) for model, after in read)
         if seen not in self.told:
-            self.told[seen] = self._rows("statements_told", mirror.models)
+            self.told[seen] = self._rows("statements_told", read)
         return self.told[seen]
 
     def _tables_named(self, table: MirroredTable) -> int:

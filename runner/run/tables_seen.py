@@ -100,7 +100,7 @@ def looked_at(
     batches = (model, before.batch, now.batch)
     after = with_new(before, tables.spark.rows(tables.macro("tables_landed", *batches))[1], now.table, now.batch)
     if after.statements > before.statements:
-        told = tables.spark.rows(tables.macro("statements_told", [model]))[1]
+        told = tables.spark.rows(tables.macro("statements_told", [(model, ())]))[1]
         after = after.renamed(renamed_columns(row for row in told if before.batch < row["batch"] <= now.batch))
     had = {(one.names, column.name) for one in before.tables for column in one.columns}
     new = {

@@ -113,6 +113,9 @@ from (
   select `kind`, 'aws_dms' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `aws_dms_to_changelog`
   union all
+  select `kind`, 'rows' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`,
+    `loaded_at` from `rows_to_changelog`
+  union all
   select `kind`, 'oms_before_3_3' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `oms_before_3_3_to_changelog`
   union all

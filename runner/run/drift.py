@@ -1,0 +1,58 @@
+"""Columns of a table that its mirror does not have, or that a dump does not tell: what is done, and what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from runner.engine.errors import QueryFailed
+from runner.project.mirror import Mirror, MirrorColumn
+from runner.project.mirrors import taken_columns
+
+
+def after_findings(mirror: Mirror, shows: str, found: Mapping[str, Any]) -> tuple[Mirror, tuple[str, ...]]:
+    """Returns the mirror with the columns that are added to it, and notes on what it lacks; raises QueryFailed."""
+    unknown = found["unknown_columns"]
+    if unknown and mirror.on_drift == "fail":
+        raise QueryFailed(f"on_drift is fail, and {_not_here(unknown)}")
+    taken = taken_columns(shows == "history") if mirror.on_drift == "add" else set(unknown)
+    added = [column for column in unknown if column.lower() not in taken]
+    left = [column for column in unknown if column not in added]
+    notes = (*_notes(mirror, added, left, found["without_key"]), *_lacking(mirror, found))
+    return with_texts(mirror, added) if added else mirror, notes
+
+
+def with_texts(mirror: Mirror, columns: Iterable[str]) -> Mirror:
+    return replace(mirror, columns=(*mirror.columns, *(MirrorColumn(one, "string") for one in columns)))
+
+
+def _notes(mirror: Mirror, added: list[str], left: list[str], without_key: int) -> Iterator[str]:
+    if added:
+        yield f"added as text: {_quoted(added)}; give them a type under columns"
+    if left and mirror.on_drift == "add":
+        yield f"not added, since a mirror has columns of these names itself: {_quoted(left)}"
+    elif left:
+        yield f"{_not_here(left)}: give them a type under columns, or name them under left_out"
+    if without_key:
+        changes, them = ("1 change tells", "it") if without_key == 1 else (f"{without_key} changes tell", "them")
+        what = f"no key of its type ({', '.join(mirror.key)})" if mirror.key else "no key that is named here"
+        yield f"{changes} {what}, and the mirror is without {them}"
+
+
+def _lacking(mirror: Mirror, found: Mapping[str, Any]) -> Iterator[str]:
+    """Yields a note for each dump of which no row tells all columns of the mirror."""
+    for rank, table in mirror.dumps:
+        told = {name.lower() for name in found[f"told_by_{rank}"]}
+        lacking = [one.name for one in mirror.columns if not one.has_default and one.name.lower() not in told]
+        if told and lacking:
+            name = ".".join(table.name)
+            yield f"the dump of {name} in {table.source.name} lacks columns, unknown until told: {_quoted(lacking)}"
+
+
+def _not_here(unknown: Iterable[str]) -> str:
+    return f"the table has columns that the mirror does not have: {_quoted(unknown)}"
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
