@@ -44,7 +44,7 @@ class Yaml:
 
     def where(self) -> Where:
         steps = self.steps
-        while steps not in self.places:
+        while steps and steps not in self.places:
             steps = steps[:-1]
         return self.places[steps]
 

@@ -9,6 +9,7 @@ import io
 import json
 from collections.abc import Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from runner.errors import RunnerError
+from runner.errors import RunnerError, Where
 from runner.functions.row_files import RowFiles, count_rows, row_messages
 from runner.project.dumps import read_place
 from runner.project.inputs import Place
@@ -226,11 +227,11 @@ PLACES: list[tuple[Any, Place]] = [
 
 @pytest.mark.parametrize(("written", "place"), PLACES)
 def test_places_of_dumps(written: Any, place: Place) -> None:
-    assert read_place(Yaml(written, {}), Filler({}, None, Secrets())) == place
+    assert read_place(Yaml(written, {(): Where(Path("project.yml"), 1)}), Filler({}, None, Secrets())) == place
 
 
 @pytest.mark.parametrize("written", ["", "2026-11-28", "2026-11-28T10:00:00", "x:1", f"{SERVER}:", "1,,2", "0/1", "-1"])
 def test_what_is_no_place(written: str) -> None:
     with pytest.raises(RunnerError) as raised:
-        read_place(Yaml(written, {}), Filler({}, None, Secrets()))
+        read_place(Yaml(written, {(): Where(Path("project.yml"), 1)}), Filler({}, None, Secrets()))
     assert raised.value.code == "source-at"

@@ -77,14 +77,20 @@ def _properties(database: Database) -> dict[str, str]:
     return {**database.settings, **{key: value for key, value in logins.items() if value is not None}}
 
 
-def _driver(jvm: Any, database: Database, target: str) -> Any:
-    """Returns the driver for an address. Java's own search does not see the jars of a session."""
+def driver_of(jvm: Any, address: str) -> Any:
+    """Returns the driver for an address, or None. Java's own search does not see the jars of a session."""
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     drivers = jvm.java.util.ServiceLoader.load(jvm.java.lang.Class.forName("java.sql.Driver"), loader).iterator()
     while drivers.hasNext():
         driver = drivers.next()
-        if driver.acceptsURL(database.address):
+        if driver.acceptsURL(address):
             return driver
+    return None
+
+
+def _driver(jvm: Any, database: Database, target: str) -> Any:
+    if driver := driver_of(jvm, database.address):
+        return driver
     package = database.package or "GROUP:ARTIFACT:VERSION of the driver"
     hint = f'packages: [{package}] in project.yml, under the target "{target}"'
     raise RunnerError("verify-connection", f'there is no driver for "jdbc:{database.kind}:"', hint=hint)

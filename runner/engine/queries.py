@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql.types import DecimalType
 
+from runner.engine.databases import driver_of
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
 from runner.engine.session import Spark
 from runner.project.inputs import Jdbc
@@ -45,17 +46,9 @@ def write_result(spark: Spark, jdbc: Jdbc) -> None:
 
 
 def _driver(spark: Spark, jdbc: Jdbc) -> dict[str, str]:
-    """Returns the option that names the driver for a database. Java itself finds none in the jars of a session."""
-    if "driver" in jdbc.options or not spark.jvm:
-        return {}
-    java = spark.jvm.java
-    loader = java.lang.Thread.currentThread().getContextClassLoader()
-    drivers = java.util.ServiceLoader.load(java.lang.Class.forName("java.sql.Driver"), loader).iterator()
-    while drivers.hasNext():
-        driver = drivers.next()
-        if driver.acceptsURL(jdbc.url):
-            return {"driver": driver.getClass().getName()}
-    return {}
+    """Returns the option that names the driver for a database."""
+    found = driver_of(spark.jvm, jdbc.url) if spark.jvm and "driver" not in jdbc.options else None
+    return {"driver": found.getClass().getName()} if found else {}
 
 
 def _is_exact_as_text(field: Any) -> bool:

@@ -73,6 +73,8 @@ SNAPSHOT = re.compile(r"(\d+):(\d+):((?:\d+(?:,\d+)*)?)")
 GTID = re.compile(
     r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?::[a-z_][a-z_0-9]*)?)((?::\d+(?:-\d+)?)+)", re.IGNORECASE
 )
+# It looks like the id of a transaction in a domain.
+DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 GTID_IN_DOMAIN = re.compile(r"(\d+)-\d+-(\d+)")
 
 
@@ -119,6 +121,8 @@ def _place(yaml: Yaml, text: str) -> Place:
         message = f'"{text}" does not tell which changes a dump has: a transaction may begin before it and end after it'
         hint = 'name the snapshot of the dump instead, as "select pg_current_snapshot()" shows it: at: "748:752:749"'
         raise yaml.error("source-at", message, hint)
+    if DAY.fullmatch(text):
+        raise yaml.error("source-at", f'"{text}" is a day without a time and a zone', f"at: {text}T10:00:00Z")
     ids: list[tuple[str, int, int]] = []
     for one in text.split(","):
         if found := GTID.fullmatch(one):
