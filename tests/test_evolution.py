@@ -224,6 +224,9 @@ def test_what_columns_become_in_place(has: Mapping[str, MirrorColumn], refused: 
     )
     # An expression that chooses rows may mean others then.
     assert columns_changed(query("a > 1", **HAD), query("a > 1", **has), widens).refused
+    # A table that gets all columns that come has some that it is to be without now.
+    was, now = (replace(one, mirror=replace(one.mirror, on_drift="add")) for one in (query(**HAD), query(**has)))
+    assert columns_changed(was, replace(now, mirror=replace(now.mirror, left_out=("x",))), widens).refused
     by_a = Layout(partition_by=(Part("a"),))
     assert columns_changed(query(layout=by_a, **HAD), query(layout=by_a, **has), widens).refused
 

@@ -5,6 +5,7 @@ follow. What the mirrors have is compared with the database itself.
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from tests.test_many_mirrors import STORAGES
 
 pytestmark = [pytest.mark.soak, pytest.mark.usefixtures("spark", "interpreted")]
 
-TABLES = [f"t_{number:02}" for number in range(40)]
+# LIVE_TABLES=8 is enough to try the test.
+TABLES = [f"t_{number:02}" for number in range(int(os.environ.get("LIVE_TABLES", "40")))]
 RULE = "mirrors:\n  - {tables: s.t_*, of: {source: live}}\n"
 ADDRESSES = {
     Canal: "jdbc:mariadb://127.0.0.1:{port}/s",
@@ -93,7 +95,7 @@ def test_forty_tables(tmp_path: Path, tool: type[Any], storage: str) -> None:
             "READER",
         )
         same = verified(project, *login)
-        assert same.returncode == 0 and same.stderr.count("3 rows are the same") == 40, same.stderr
+        assert same.returncode == 0 and same.stderr.count("3 rows are the same") == len(TABLES), same.stderr
 
         for statements in changed(tool):
             database.run(statements)
@@ -103,7 +105,9 @@ def test_forty_tables(tmp_path: Path, tool: type[Any], storage: str) -> None:
         if storage != "parquet":
             assert 'added in place: "x" bigint' in said and 'widened in place: "n" to decimal(12,2)' in said, said
         same = verified(project, *login)
-        assert same.returncode == 0 and len(re.findall(r"rows? (?:are|is) the same", same.stderr)) == 41, same.stderr
+        assert same.returncode == 0 and len(re.findall(r"rows? (?:are|is) the same", same.stderr)) == len(TABLES) + 1, (
+            same.stderr
+        )
         # The mirror keeps what the table has no more.
         assert 'lacks columns of "t_02": v' in same.stderr and 'lacks columns of "t_03": v' in same.stderr
         assert project.rows("select id, x from t_00 order by id") == [{"id": nth, "x": 7} for nth in (1, 2, 3)]

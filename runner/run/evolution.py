@@ -84,6 +84,8 @@ def columns_changed(was: MirrorQuery, now: MirrorQuery, widens: Callable[[str, s
     """
     had = {one.name: one for one in was.mirror.columns}
     has = {one.name: one for one in now.mirror.columns}
+    if now.mirror.on_drift == "add" and set(was.mirror.left_out) != set(now.mirror.left_out):
+        return Evolution(refused="it is to be without other columns")
     if gone := [one for one in had if one not in has]:
         return Evolution(refused=f'no longer has "{gone[0]}"')
     added, widened = list[MirrorColumn](), list[MirrorColumn]()
