@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import datetime
+import json
+import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -100,17 +101,19 @@ def _nested(value: Any) -> str:
     '{"a":[1.50,null,"x"],"b":"aGk="}'
     """
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{_quoted(str(name))}:{_nested(one)}" for name, one in value.items()) + "}"
+        return "{" + ",".join(f"{json_text(str(name))}:{_nested(one)}" for name, one in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(_nested, value)) + "]"
     if isinstance(value, Decimal):
         return _plain(value)
     if isinstance(value, bytes):
-        return _quoted(base64.b64encode(value).decode())
+        return json_text(base64.b64encode(value).decode())
     if isinstance(value, (datetime.date, datetime.time, datetime.timedelta)):
-        return _quoted(str(value))
-    return orjson.dumps(value).decode()
+        return json_text(str(value))
+    if isinstance(value, float) and not math.isfinite(value):
+        return "null"
+    return json_text(value)
 
 
-def _quoted(text: str) -> str:
-    return orjson.dumps(text).decode()
+def json_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -4,16 +4,16 @@ message that names its table.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet
 
 from runner.functions.avro.files import Content, plain_path, without_gzip
-from runner.functions.parquet_texts import texts_of, type_name
+from runner.functions.parquet_texts import json_text, texts_of, type_name
 
 Values = Sequence[str | None]
 
@@ -96,13 +96,21 @@ def table_of(path: str, files: RowFiles) -> tuple[tuple[str, ...], tuple[str, ..
     return next(declared, (stem[-len(NAME_PARTS) :], ()))
 
 
+def _json(value: Mapping[str, str | None]) -> bytes:
+    return json_text(value).encode()
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number")
+
+
 def _message(head: dict[str, str], row: bytes) -> bytes:
-    return b'%b,"row":%b}' % (orjson.dumps(head)[:-1], row)
+    return b'%b,"row":%b}' % (_json(head)[:-1], row)
 
 
 def _problem(head: dict[str, str], row: Row) -> bytes:
     raw = row.raw[:MOST_RAW].decode(errors="replace")
-    return orjson.dumps({**head, "problem": row.problem, "line": str(row.line), "text": raw})
+    return _json({**head, "problem": row.problem, "line": str(row.line), "text": raw})
 
 
 # --- Parquet
@@ -117,11 +125,11 @@ def _parquet_messages(head: dict[str, str], data: Content) -> Iterator[bytes]:
             if file.schema.column(number).physical_type == "INT96"
         }
         types = {field.name: type_name(field.type, field.name in instants) for field in file.schema_arrow}
-        with_types = b'%b,"types":%b' % (orjson.dumps(head)[:-1], orjson.dumps(types))
+        with_types = b'%b,"types":%b' % (_json(head)[:-1], _json(types))
         for batch in file.iter_batches(4096):
             columns = [texts_of(column, name in instants) for name, column in zip(types, batch.columns)]
             for values in zip(*columns):
-                yield b'%b,"row":%b}' % (with_types, orjson.dumps(dict(zip(types, values))))
+                yield b'%b,"row":%b}' % (with_types, _json(dict(zip(types, values))))
     except (pa.ArrowException, OSError) as error:
         yield _problem(head, Row(1, problem=f"a file that is not Parquet or is damaged: {error}"))
 
@@ -135,11 +143,13 @@ def _json_rows(content: Content) -> Iterator[Row]:
         if not line:
             continue
         try:
-            if isinstance(orjson.loads(line), dict):
+            # Numbers stay texts: nobody needs their values here, and some have more digits than Python takes.
+            found = json.loads(line.decode(), parse_int=str, parse_float=str, parse_constant=_no_number)
+            if isinstance(found, dict):
                 yield Row(number, document=line)
                 continue
             problem = "no object, with a member for each column"
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             problem = f"no JSON: {error}"
         yield Row(number, problem=problem, raw=line)
 
@@ -180,7 +190,7 @@ def _delimited_messages(
             if row.values == (None,) and files.form == "csv":
                 continue  # a blank line
             row = row._replace(problem=f"{_fields(len(row.values))}, and the table has {len(columns)} columns")
-        yield _problem(head, row) if row.problem else _message(head, orjson.dumps(dict(zip(columns, row.values))))
+        yield _problem(head, row) if row.problem else _message(head, _json(dict(zip(columns, row.values))))
 
 
 def _fields(number: int) -> str:
