@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
+from runner.site.page import Landed
 from tests.browser import CHROMIUM, LAPTOP, PHONE, Browser, browser
 
 no_browser = pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium here: the page was not looked at")
@@ -57,7 +58,7 @@ def generate(folder: Path) -> Path:
         for day in range(9)
     ]
     with pytest.MonkeyPatch.context() as patch:
-        read = ([{"source": "shop", **counts}], over_time, "")
+        read = Landed([{"source": "shop", **counts}], over_time, {})
         patch.setattr("runner.commands.inspect._read_tables", lambda *_: read)
         assert main(["--project-dir", str(folder), "docs", "generate"]) == 0
     return folder / "target/docs/index.html"
