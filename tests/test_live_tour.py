@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.engines import ROOT
 from tests.landed import Project
 from tests.live_tools import JARS, missing_jars
 from tests.mariadb import Canal
@@ -78,7 +79,7 @@ def test_forty_tables(tmp_path: Path, tool: type[Any], storage: str) -> None:
             database.run(f"create table s.{name}(id int primary key, v varchar(20), n numeric(8,2));")
             database.run(f"insert into s.{name} values (1, 'one', 1.50), (2, 'zwei ä', null), (3, null, -0.25);")
         database.run(USERS[tool])
-        target = {**STORAGES[storage], "path": "lake", "jars": f"{JARS}/jdbc/*.jar"}
+        target = {**STORAGES[storage], "path": "lake", "jars": [f"{ROOT}/.jars/spark/*.jar", f"{JARS}/jdbc/*.jar"]}
         settings = {"name": "live", "target": "t", "targets": {"t": target}}
         sources = [{"name": "live", **database.source}]
         project = Project(
@@ -101,7 +102,9 @@ def test_forty_tables(tmp_path: Path, tool: type[Any], storage: str) -> None:
             database.run(statements)
         database.write(project, 1)
         said = project.ok("run")
-        assert sorted(told(said)) == [*TABLES[:5], "t_late"], said
+        # After a statement all mirrors of its source are looked at.
+        assert {*TABLES[:5], "t_late"} <= {*told(said)} <= {*TABLES, "t_late"}, said
+        assert database.tells_statements or len(told(said)) == 6, said
         if storage != "parquet":
             assert 'added in place: "x" bigint' in said and 'widened in place: "n" to decimal(12,2)' in said, said
         same = verified(project, *login)
