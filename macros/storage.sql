@@ -26,6 +26,21 @@ create or replace temporary view {{ name(view) }} as {{ sql }}
 select {{ contract | map('name') | join(', ') }} from {{ table }}
 {%- endmacro -%}
 
+{#- The rows of a changelog without the dead letters whose messages have landed once more, in one of these batches. -#}
+{%- macro without_landed_again(changelog, batches) -%}
+select * from {{ name(changelog) }} where kind <> 'dead_letter'
+union all
+select own.* from {{ name(changelog) }} as own
+left anti join (select {{ place_of_message() }} as place, batch from {{ name(changelog) }} where batch in ({{ batches | join(', ') }})) as again
+on again.batch > own.batch and again.place = {{ place_of_message('own.') }}
+where own.kind = 'dead_letter'
+{%- endmacro -%}
+
+{#- Where a message lies, with the number of its part: no other message of its source has the same. -#}
+{%- macro place_of_message(of='', row='seq.row') -%}
+to_json(struct({{ of }}origin.topic, {{ of }}origin.partition, {{ of }}origin.file, {{ of }}seq.arrival, {{ of if row == 'seq.row' }}{{ row }} as row))
+{%- endmacro -%}
+
 {%- macro no_rows(columns) -%}
 select {% for column, kind in columns.items() %}cast(null as {{ kind }}) as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} where false
 {%- endmacro -%}

@@ -61,6 +61,11 @@ NAMES = "the name of a format; with infer: files of messages, or - for standard 
 PATTERN = "a pattern of your own files, in quotes (default: messages of a sample, with a model and tests)"
 LINE = "print the script for this shell; candidates: print what could stand at the end of LINE, as the scripts ask"
 AGAINST = "the database, jdbc:KIND://HOST/DATABASE, or a file or folder of files with the rows of its tables"
+DEAD_LETTERS = (
+    "list groups that look alike, show ID with its text, try what the formats make of them now, land those that they "
+    "understand now, export them to a file that parse reads"
+)
+LETTER = "the id of a message or of a group; with export: the file to write"
 CHANGED = (
     "a column with the time at which a row was last changed: rows that changed after what mirrors know are left out"
 )
@@ -176,6 +181,17 @@ COMMANDS = (
         ),
         option("--rows N", "about how many rows a query reads of a table (default: 1000000)", int, default=1_000_000),
         option("--show-values", "keep the values that differ in the table of differences, not only keys and columns"),
+    ),
+    Command(
+        *("dead-letters", "dead_letters:dead_letters", "look at messages that could not be understood, and land them"),
+        argument("action", DEAD_LETTERS, ("list", "show", "try", "land", "export"), required=False, default="list"),
+        argument("word", LETTER, metavar="[ID|FILE]", required=False),
+        option("--source NAME", "only of this source (default: all)", shell_complete=completed("sources")),
+        option("--reason REASON", "only those with this reason"),
+        option("--table TABLE", "only those of this table, as far as they name one"),
+        option("--since TIME", "only those that have landed since a day or an instant"),
+        option("--dry-run", "with land: only say what would land, as try does"),
+        option("--output", "how to print the rows (default: table)", ("table", "json"), default="table"),
     ),
     Command(
         *("init", "init", "start a new project", *OF_MESSAGES),

@@ -13,8 +13,9 @@ import pytest
 
 from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes
-from runner.engine.checkpoint import Checkpoint, Fingerprint, TopicsNow
+from runner.engine.checkpoint import Checkpoint, Fingerprint
 from runner.engine.files import LocalFiles
+from runner.engine.offsets import TopicsNow
 from runner.files import Damaged
 from runner.run.landing import Landing
 from runner.run.workspace import ProjectArguments, Workspace

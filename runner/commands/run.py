@@ -64,19 +64,24 @@ def run_nodes(command: str, arguments: RunArguments, report: Report) -> int:
     if run.settings.deferred:
         report.say(f'what is neither selected nor here is read at "{run.settings.deferred.target.path}"')
     with session(run, report, may_be_small=True):
-        run.results = _results(run, arguments, report)
-        workspace = run.seen.project_now()
-        for warning in workspace.mirrors.warnings:
-            if warning not in run.workspace.mirrors.warnings:
-                report.warn(warning)
-        new = [] if workspace is run.workspace else _nodes(workspace, command, arguments)
-        if new := [node for node in new if node.name not in run.graph.nodes]:
-            with run.of_new_tables(workspace, new) as more:
-                run.results += _results(more, arguments, report)
-        for source in run.sources_landed:
-            if without := workspace.unmirrored(run.seen.of(source)):
-                report.warn(without)
+        land_and_build(run, command, arguments, report)
     return run.exit_code
+
+
+def land_and_build(run: Run, command: str, arguments: RunArguments, report: Report) -> None:
+    """Runs the nodes of a run in its session, and those of tables that the run has met; sets the results."""
+    run.results = _results(run, arguments, report)
+    workspace = run.seen.project_now()
+    for warning in workspace.mirrors.warnings:
+        if warning not in run.workspace.mirrors.warnings:
+            report.warn(warning)
+    new = [] if workspace is run.workspace else _nodes(workspace, command, arguments)
+    if new := [node for node in new if node.name not in run.graph.nodes]:
+        with run.of_new_tables(workspace, new) as more:
+            run.results += _results(more, arguments, report)
+    for source in run.sources_landed:
+        if without := workspace.unmirrored(run.seen.of(source)):
+            report.warn(without)
 
 
 def _results(run: Run, arguments: RunArguments, report: Report) -> list[Result]:

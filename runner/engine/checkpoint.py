@@ -10,6 +10,7 @@ from dataclasses import asdict, astuple, dataclass, field
 from datetime import date
 from typing import Any
 
+from runner.engine.offsets import Offsets
 from runner.files import Damaged, from_json, gone_beside_checksums, json_lines, mapping
 from runner.functions.avro.files import plain_path
 from runner.storage.data import FileSystem
@@ -19,6 +20,7 @@ TOPIC_IDS = "_topics.json"
 RETENTION = "_retention.json"
 TABLE = "_table.json"
 LANDED = "_landed.json"
+AGAIN = "_again.json"
 FILE_STATES = "_files.json"
 
 
@@ -96,7 +98,7 @@ class Checkpoint:
         """
         if self.is_there:
             from_json(self.files.read(f"{self.folder}/metadata"), f"{self.folder}/metadata")
-        for log in ("offsets", "commits", "sources/0"):
+        for log in ("offsets", "commits", "sources/0", "sources/1"):
             folder = f"{self.folder}/{log}"
             names = self.files.names(folder)
             for name in sorted(names):
@@ -170,6 +172,30 @@ class Checkpoint:
     def write_landed(self, batch: int) -> None:
         self._record(LANDED, {"batch": batch})
 
+    # --- messages that land once more: a second stream, of folders of files
+
+    @property
+    def again(self) -> str:
+        """The folder of the messages that land once more, with a folder for each time that a person has asked."""
+        return f"{self.folder}/again"
+
+    def again_waiting(self) -> list[str]:
+        """Returns the folders of messages that have not landed once more yet."""
+        read = {path.rsplit("/", 2)[-2] for path in self._files_read(1)}
+        return sorted({*self.files.names(self.again)} - read)
+
+    def again_batches(self) -> list[int]:
+        """Returns the batches in which messages may have landed once more."""
+        found = self._recorded(AGAIN, ("batches",))
+        return [int(batch) for batch in found["batches"]] if found else []
+
+    def expect_again(self) -> None:
+        """Records the batches in which waiting messages may land. Must run before the stream starts."""
+        if self.again_waiting():
+            newest = self.newest_plan
+            batches = {*self.again_batches(), newest + 1, *([newest] if self.has_unfinished_batch else [])}
+            self._record(AGAIN, {"batches": sorted(batches)})
+
     def kept_since(self) -> date | None:
         """Returns the day before which landed rows were removed; None if none were removed."""
         recorded = self._recorded(RETENTION, ("landed_since",))
@@ -194,9 +220,11 @@ class Checkpoint:
         """Returns the files that committed batches have read, with the times of their last change in milliseconds since
         1970; the names are those in `origin.file` of rows.
         """
-        log, newest = f"{self.folder}/sources/0", self.newest_commit
-        # Old commits are deleted, and old entries moved to a `.compact` file, so only the newest commit tells what was
-        # read.
+        return self._files_read(0)
+
+    def _files_read(self, stream: int) -> dict[str, int]:
+        log, newest = f"{self.folder}/sources/{stream}", self._log_read(stream)
+        # Old entries are moved to a `.compact` file, so only the newest commit tells what was read.
         entries = [
             entry
             for name in self.files.names(log)
@@ -206,9 +234,23 @@ class Checkpoint:
         read = {_named(entry): entry["timestamp"] for entry in entries if entry["batchId"] <= newest}
         return {path: read[path] for path in sorted(read)}
 
+    def _log_read(self, stream: int = 0) -> int:
+        """Returns the number of the newest entry of a stream's log of files that committed batches have read; -1 if
+        there is none. It falls behind the number of the batch when a batch has read only from the other stream.
+        """
+        newest = self.newest_commit
+        if newest < 0:
+            return -1
+        path = f"{self.folder}/offsets/{newest}"
+        # A version, what holds for the batch, and the end of each stream; `-` where a stream has not begun.
+        ends = self.files.read(path).splitlines()[2:]
+        if len(ends) <= stream or ends[stream] == "-":
+            return -1
+        return int(mapping(ends[stream], path).get("logOffset", -1))
+
     def begun_files(self) -> set[str]:
         """Returns the files of the batch that was started and not committed, as paths of this machine."""
-        newest = self.newest_commit
+        newest = self._log_read()
         entries = (entry for _, entries in self._begun_logs() for entry in entries)
         return {_path_of(entry) for entry in entries if entry["batchId"] > newest}
 
@@ -216,7 +258,7 @@ class Checkpoint:
         """Takes files out of the batch that was started and not committed, so that a later batch reads them. No row of
         the batch may have landed. If the batch has no other files, all of it is removed.
         """
-        newest, log = self.newest_commit, f"{self.folder}/sources/0"
+        newest, log = self._log_read(), f"{self.folder}/sources/0"
         for name, entries in self._begun_logs():
             kept = [entry for entry in entries if entry["batchId"] <= newest or _path_of(entry) not in paths]
             if not any(entry["batchId"] > newest for entry in kept):
@@ -232,7 +274,7 @@ class Checkpoint:
         """Returns the files of the log of files that were written for a batch that is not committed, with their
         entries.
         """
-        log, newest = f"{self.folder}/sources/0", self.newest_commit
+        log, newest = f"{self.folder}/sources/0", self._log_read()
         names = [name for name in self.files.names(log) if name.removesuffix(".compact").isdigit()]
         begun = [name for name in names if int(name.removesuffix(".compact")) > newest]
         return [(name, self._entries(f"{log}/{name}")) for name in begun]
@@ -294,75 +336,3 @@ def _named(entry: Mapping[str, Any]) -> str:
 
 def _path_of(entry: Mapping[str, Any]) -> str:
     return plain_path(_named(entry))
-
-
-# Topic -> partition -> offset.
-Offsets = Mapping[str, Mapping[str, int]]
-
-
-@dataclass(frozen=True)
-class TopicsNow:
-    """The topics that a broker has now. `ids` are the ids of the topics. For each partition, `first` is the first
-    offset that the broker still has, `next` the offset that the next message will get.
-    """
-
-    ids: Mapping[str, str]
-    first: Offsets
-    next: Offsets
-
-    def only(self, topics: Iterable[str]) -> TopicsNow:
-        kept = list(topics)
-        ids = {topic: self.ids[topic] for topic in kept}
-        return TopicsNow(ids, {topic: self.first[topic] for topic in kept}, {topic: self.next[topic] for topic in kept})
-
-    def left(self, read: Offsets) -> int:
-        """Returns the number of messages from these offsets on, and in all partitions that have no offset here.
-
-        >>> TopicsNow({"a": "1"}, {"a": {"0": 3, "1": 0}}, {"a": {"0": 10, "1": 4}}).left({"a": {"0": 8}})
-        6
-        """
-        return sum(
-            max(0, end - max(read.get(topic, {}).get(partition, 0), self.first[topic].get(partition, 0)))
-            for topic, partitions in self.next.items()
-            for partition, end in partitions.items()
-        )
-
-    def lost(self, wanted: Offsets, known: Mapping[str, str], added: bool) -> list[str]:
-        """Returns in words the messages from the wanted offsets on that the broker no longer has. `known` are the ids
-        that the topics had; with `added`, a partition without a wanted offset counts as wanted from its beginning.
-        """
-        return [f"{place} {what}" for place, what in self._lost(wanted, known, added)]
-
-    def _lost(self, wanted: Offsets, known: Mapping[str, str], added: bool) -> Iterator[tuple[str, str]]:
-        for topic in sorted({*wanted, *(self.ids if added else ())}):
-            if topic not in self.ids:
-                yield topic, "no longer exists"
-                continue
-            if known.get(topic, self.ids[topic]) != self.ids[topic]:
-                yield topic, "was deleted and created again, with offsets from 0"
-                continue
-            partitions = self.first[topic] if added else {}
-            for partition in sorted({*partitions, *wanted.get(topic, {})}, key=int):
-                offset = wanted.get(topic, {}).get(partition, 0)
-                if what := self._lost_of(topic, partition, offset):
-                    yield f"{topic}/{partition}", what
-
-    def _lost_of(self, topic: str, partition: str, offset: int) -> str:
-        first, following = self.first[topic].get(partition), self.next[topic].get(partition)
-        if first is None or following is None:
-            return "no longer exists"
-        if first > offset:
-            return f"offset {offset}" if first == offset + 1 else f"offsets {offset} to {first - 1}"
-        return f"ends before offset {following}, and would be read from {offset} on" if following < offset else ""
-
-
-def by_topic(offsets: Mapping[tuple[str, str], int]) -> Offsets:
-    """Returns the offsets of partitions as mappings of topics to partitions.
-
-    >>> by_topic({("orders", "0"): 5, ("orders", "1"): 2})
-    {'orders': {'0': 5, '1': 2}}
-    """
-    out: dict[str, dict[str, int]] = {}
-    for (topic, partition), offset in offsets.items():
-        out.setdefault(topic, {})[partition] = offset
-    return out

@@ -43,6 +43,7 @@ class LocalFiles:
             Path(path).unlink(missing_ok=True)
 
     def move(self, path: str, to: str) -> None:
+        Path(to).parent.mkdir(parents=True, exist_ok=True)
         Path(path).rename(to)
 
 
@@ -91,8 +92,9 @@ class HadoopFiles:
         system.delete(at, True)
 
     def move(self, path: str, to: str) -> None:
-        at, system = self._at(path)
-        if not system.rename(at, self._at(to)[0]):
+        (at, system), (target, _) = self._at(path), self._at(to)
+        system.mkdirs(target.getParent())
+        if not system.rename(at, target):
             raise OSError(f"cannot move {path} to {to}")
 
     def _at(self, path: str) -> tuple[Any, Any]:

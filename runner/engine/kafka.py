@@ -10,8 +10,8 @@ from typing import Any
 import pyspark
 from pyspark.sql import DataFrame
 
-from runner.engine.checkpoint import Offsets, TopicsNow, by_topic
 from runner.engine.errors import QueryFailed, query_errors
+from runner.engine.offsets import Offsets, TopicsNow, by_topic
 from runner.engine.session import Spark
 from runner.errors import did_you_mean
 from runner.project.inputs import Topics

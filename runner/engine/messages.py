@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from runner.contract import MESSAGE_COLUMNS, ORIGIN, Landed, landed_of
+from runner.contract import MESSAGE_COLUMNS, ORIGIN, Landed, landed_of, schema
 from runner.engine.errors import query_errors
 from runner.engine.kafka import read_kafka
 from runner.engine.session import Spark
@@ -85,17 +85,28 @@ FILE_COUNTS = "file string, messages bigint"
 
 
 def source_view(
-    spark: Spark, messages: Messages, reads: Mapping[str, str], view: str, stream: Mapping[str, str] | None = None
+    spark: Spark,
+    messages: Messages,
+    reads: Mapping[str, str],
+    view: str,
+    stream: Mapping[str, str] | None = None,
+    again: str = "",
 ) -> None:
     """Creates a view of a source's messages with the columns raw, origin and arrival; in Avro also own_schema and
     damage. `reads` maps these columns, `is_message` and `scanned` to the SQL expressions of the kind of messages.
-    `stream` has the options of a stream, and is None for a batch.
+    `stream` has the options of a stream, and is None for a batch. A stream also reads the messages that land once more,
+    in folders of Parquet files in the folder `again`, which may not exist yet.
     """
     spark.functions.prepare(" ".join(reads.values()))
     with query_errors():
-        frame = _scan(spark, messages, reads, stream).where(reads["is_message"])
-        columns = [column for column in MESSAGE_COLUMNS["avro"] if column in reads]
-        frame.select(*(F.expr(reads[column]).alias(column) for column in columns)).createOrReplaceTempView(quoted(view))
+        scanned = _scan(spark, messages, reads, stream).where(reads["is_message"])
+        kinds = MESSAGE_COLUMNS["avro" if "own_schema" in reads else "json"]
+        frame = scanned.select(*(F.expr(reads[column]).alias(column) for column in kinds))
+        if stream is not None:
+            # Always, since a checkpoint is of as many streams as it began with.
+            once_more = spark.session.readStream.schema(schema(kinds)).options(maxFileAge=MAX_FILE_AGE)
+            frame = frame.union(once_more.parquet(f"{escaped(again)}/*"))
+        frame.createOrReplaceTempView(quoted(view))
 
 
 def _scan(spark: Spark, messages: Messages, reads: Mapping[str, str], stream: Mapping[str, str] | None) -> DataFrame:

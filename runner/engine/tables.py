@@ -105,7 +105,7 @@ class Tables:
         """Returns True if a changelog has rows of a batch."""
         if not self.storage.has_changelog(name):
             return False
-        self.storage.changelog_view(name)
+        self.storage.changelog_view(name, name)
         return bool(self.spark.rows(self.macro("first_of_batch", name, batch))[1])
 
     def is_gone(self, name: str) -> bool:
@@ -146,11 +146,19 @@ class Tables:
             # The position is taken before the view, which may show rows that land in between.
             position = self._position(name)
             if is_there := self.storage.has_changelog(name):
-                self.storage.changelog_view(name)
+                self._changelog_view(name)
         except QueryFailed:
             self.check_changelog(name)
             raise
         self.positions[name] = position if is_there else self._absent_changelog_view(name, position)
+
+    def _changelog_view(self, name: str) -> None:
+        """Creates a view of a changelog that exists, without the dead letters whose messages have landed once more."""
+        batches = self.checkpoint(name).again_batches()
+        whole = f"{name}__whole" if batches else name
+        self.storage.changelog_view(name, whole)
+        if batches:
+            self.view(name, self.macro("without_landed_again", whole, batches))
 
     def _absent_changelog_view(self, name: str, position: Position) -> Position:
         """Creates a view of a changelog that is not in this target: of the changelog of another target, or without
@@ -163,7 +171,7 @@ class Tables:
             )
         if (other := self._lender(name)) and other.storage.has_changelog(name):
             position = other._position(name)
-            other.storage.changelog_view(name)
+            other._changelog_view(name)
             self.borrowed.add(name)
             return position
         self.empty_changelog_view(name)
@@ -303,6 +311,7 @@ class Tables:
         if checkpoint.newest_commit < 0:
             # Before the first batch, table and checkpoint have the same identity: `check_consistency` compares them.
             checkpoint.write_table(self.storage.identity(name) or "")
+        checkpoint.expect_again()
         return start_stream(frame, name, checkpoint.folder, sink, trigger)
 
     def forget(self, name: str) -> None:

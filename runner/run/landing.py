@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from runner.contract import Landed
 from runner.counts import counted, enumeration
-from runner.engine.checkpoint import Fingerprint, Offsets
+from runner.engine.checkpoint import Fingerprint
 from runner.engine.errors import NO_SPACE, QueryFailed, SparkGone, query_errors, telling
 from runner.engine.kafka import topics_now
 from runner.engine.messages import LIMITS, newest_landed, source_view
 from runner.engine.messages import landed as landed_in
+from runner.engine.offsets import Offsets
 from runner.engine.queries import write_result
 from runner.engine.tables import check_consistency
 from runner.errors import full_refresh
@@ -50,7 +51,7 @@ class Landing:
         """Lands new messages; returns what has landed, and notes for the user."""
         with self.explained(source):
             notes = self._ready(source)
-            if self.files[source.name].all_read():
+            if self.files[source.name].all_read() and not self.tables.checkpoint(source.model).again_waiting():
                 self.tables.checkpoint(source.model).check()
                 return Landed(), notes
             query, lost = self._started(source, ALL_NEW)
@@ -240,7 +241,8 @@ class Landing:
         of a batch if there are none.
         """
         messages = messages or source.messages
-        source_view(self.spark, messages, self.reads(messages), f"{source.name}_messages", stream)
+        again = self.tables.checkpoint(source.model).again
+        source_view(self.spark, messages, self.reads(messages), f"{source.name}_messages", stream, again)
 
     def _finish_batch(self, source: Source, options: Mapping[str, str]) -> None:
         """Lands the batch that a run has begun and not finished."""

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from runner.compile.compiled import CompiledCase
 from runner.counts import counted, enumeration
-from runner.engine.checkpoint import Checkpoint, TopicsNow
+from runner.engine.checkpoint import Checkpoint
 from runner.engine.errors import QueryFailed, SparkGone
 from runner.engine.kafka import offset_views, topics_now
 from runner.engine.messages import file_counts_view, messages_view
+from runner.engine.offsets import TopicsNow
 from runner.functions.avro.files import FileMessage, plain_path
 from runner.project.inputs import Source, Topics
 from runner.project.mirror import Mirror

@@ -68,10 +68,10 @@ class Parquet(Storage):
 
     # --- views
 
-    def changelog_view(self, name: str) -> None:
+    def changelog_view(self, name: str, view: str) -> None:
         # The view is of the root only: with a pattern or a sub-folder Spark would not look into the log of committed
         # files.
-        self.session.parquet_view(name, self.target.at(name), COLUMNS)
+        self.session.parquet_view(view, self.target.at(name), COLUMNS)
 
     def table_view(self, name: str) -> None:
         place = self._place(name) or name

@@ -97,9 +97,9 @@ class Storage(ABC):
         """Creates a view of a query."""
         self.session.view(name, sql)
 
-    def changelog_view(self, name: str) -> None:
+    def changelog_view(self, name: str, view: str) -> None:
         """Creates a view of a changelog that exists."""
-        self.view(name, self.macro("changelog_rows", self.table(name)))
+        self.view(view, self.macro("changelog_rows", self.table(name)))
 
     def table_view(self, name: str) -> None:
         """Creates a view of a table that exists."""

@@ -1,0 +1,88 @@
+{#- Dead letters: in groups that look alike, and what the format makes of their messages now. -#}
+
+{#- The shape of a detail, which groups similar ones: digits are #, long texts are "...". -#}
+{%- macro detail_shape(detail) -%}
+left(regexp_replace(regexp_replace({{ detail }}, '"[^"]{31,}"', '"..."'), '[0-9]+', '#'), 80)
+{%- endmacro -%}
+
+{#- The dead letters of some sources that are in no other state than open, with the id of each and that of its group. -#}
+{%- macro dead_letters_of(sources, chosen) -%}
+select * from (
+  select
+    *,
+    left(sha2(to_json(struct(source, {{ place_of_message() }})), 256), 12) as id,
+    left(sha2(to_json(struct(source, reason, shape, named)), 256), 8) as group_id
+  from (
+    select *, {{ detail_shape('detail') }} as shape, concat_ws('.', tenant, db_name, schema_name, table_name) as named from (
+{{- all_sources(sources, contract) | indent(2) }}
+    )
+    where kind = 'dead_letter'
+  )
+)
+where true
+{%- if chosen.reason %} and reason = {{ text(chosen.reason) }}{% endif %}
+{%- if chosen.table %} and (named = {{ text(chosen.table) }} or endswith(named, {{ text('.' ~ chosen.table) }})){% endif %}
+{%- if chosen.since %} and loaded_at >= cast({{ text(chosen.since) }} as timestamp){% endif %}
+{%- if chosen.id %} and (id = {{ text(chosen.id) }} or group_id = {{ text(chosen.id) }}){% endif %}
+{%- endmacro -%}
+
+{%- macro dead_letter_groups(letters) -%}
+select
+  group_id as id, source, reason, shape as detail, nullif(named, '') as table, count(*) as messages,
+  count_if(loaded_at >= current_timestamp() - interval 1 day) as last_day,
+  count_if(loaded_at < current_timestamp() - interval 1 day and loaded_at >= current_timestamp() - interval 2 days) as day_before,
+  min(loaded_at) as first_seen, max(loaded_at) as last_seen, max_by(id, (loaded_at, id)) as example
+from {{ name(letters) }}
+group by group_id, source, reason, shape, named
+order by messages desc, id
+{%- endmacro -%}
+
+{#- The messages of dead letters as they came. A part of a message is none. -#}
+{%- macro messages_of_dead_letters(letters, source, encoding) -%}
+{%- set bytes = 'unbase64(raw)' -%}
+select
+{%- if encoding == 'avro' %}
+  {{ bytes }} as raw, cast(null as string) as own_schema, cast(null as string) as damage,
+{%- else %}
+  if(meta['raw_encoding'] = 'base64', cast({{ bytes }} as string), raw) as raw,
+{%- endif %}
+  origin, seq.arrival as arrival
+from {{ name(letters) }}
+where source = {{ text(source.name) }} and seq.row = 0
+{%- endmacro -%}
+
+{#- What a format makes now of each message: its rows by kind and operation, and the reason if it is refused again. -#}
+{%- macro messages_tried(sql) -%}
+select place, max(reason) as reason, max(detail) as detail, sort_array(collect_list(what)) as rows
+from (
+  select {{ place_of_message(row='0') }} as place, reason, detail, concat_ws(' ', kind, op) as what from (
+{{ sql | indent(4, true) }}
+  )
+)
+group by place
+{%- endmacro -%}
+
+{#- For each group of dead letters: how many messages would land, as what, and what still refuses the others. -#}
+{%- macro groups_tried(letters, tried, source) -%}
+select
+  group_id as id, source, own.reason, shape as detail, nullif(named, '') as table, count(*) as messages,
+  count_if(now.place is not null and now.reason is null) as land,
+  array_join(array_sort(collect_set(if(now.reason is null, array_join(array_distinct(now.rows), ', '), null))), ', ') as as_rows,
+  array_join(array_sort(collect_set(
+    case when now.place is null then 'a part of a message' when now.reason is not null then concat_ws(': ', now.reason, {{ detail_shape('now.detail') }}) end)), '; ') as still
+from (select *, {{ place_of_message() }} as place from {{ name(letters) }} where source = {{ text(source.name) }}) as own
+left join {{ name(tried) }} as now using (place)
+group by group_id, source, own.reason, shape, named
+order by messages desc, id
+{%- endmacro -%}
+
+{#- The messages that the format understands now. -#}
+{%- macro messages_to_land(messages, tried) -%}
+select own.* from {{ name(messages) }} as own
+left semi join {{ name(tried) }} as now on now.reason is null and now.place = {{ place_of_given('own') }}
+{%- endmacro -%}
+{%- macro place_of_given(of) -%}
+to_json(struct({{ of }}.origin.topic, {{ of }}.origin.partition, {{ of }}.origin.file, {{ of }}.arrival, 0 as row))
+{%- endmacro -%}
+
+{%- macro newest_dead_letters(letters) -%} select * from {{ name(letters) }} order by loaded_at desc, id {%- endmacro -%}

@@ -1,0 +1,81 @@
+"""Dead letters that have landed: in groups, one by one, and what their formats make of them now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from runner.project.inputs import Source
+
+if TYPE_CHECKING:
+    from runner.run.run import Run
+
+# The view of the dead letters that were chosen.
+LETTERS = "dead_letters_chosen"
+Row = Mapping[str, Any]
+
+
+class Chosen(NamedTuple):
+    """Which dead letters: of a reason, of a table, landed since an instant, with an id of their own or of their group;
+    an empty text stands for all.
+    """
+
+    reason: str = ""
+    table: str = ""
+    since: str = ""
+    id: str = ""
+
+
+class DeadLetters:
+    """The dead letters of some sources, as the tables are now. Needs a session."""
+
+    def __init__(self, run: Run, sources: Iterable[Source], chosen: Chosen) -> None:
+        self.run, self.sources, self.spark, self.macro = run, tuple(sources), run.spark, run.macro
+        for source in self.sources:
+            run.views.make(run.graph.nodes[source.model])
+        self.spark.view(LETTERS, self.macro("dead_letters_of", self.sources, chosen))
+
+    def groups(self) -> list[Row]:
+        """Returns the groups, the largest first."""
+        return list(self.spark.rows(self.macro("dead_letter_groups", LETTERS))[1])
+
+    def newest(self, count: int | None = 1) -> list[Row]:
+        """Returns the dead letters that have landed last, at most `count` of them, None for all, with all columns."""
+        return list(self.spark.rows(self.macro("newest_dead_letters", LETTERS), count)[1])
+
+    def tried(self) -> list[Row]:
+        """Returns the groups with what the formats make of their messages now: how many would `land`, as which rows,
+        and what is `still` wrong with the others.
+        """
+        return [row for source in self.sources for row in self._tried(source)]
+
+    def _tried(self, source: Source) -> list[Row]:
+        compiled = self.run.compiled.nodes[source.model]
+        messages = f"{source.name}_messages"
+        self.spark.view(messages, self.macro("messages_of_dead_letters", LETTERS, source, compiled.encoding))
+        self.spark.register(compiled.functions, compiled.sql_functions)
+        tried = self.macro("messages_tried", compiled.sql)
+        with self.spark.computed_view(_tried_view(source), tried):
+            return list(self.spark.rows(self.macro("groups_tried", LETTERS, _tried_view(source), source))[1])
+
+    def place(self, source: Source) -> None:
+        """Puts the messages that the format understands now where the next run of the source lands them. They land
+        once, also if this is interrupted: they are moved there as a whole.
+        """
+        compiled, tables = self.run.compiled.nodes[source.model], self.run.tables
+        messages, checkpoint = f"{source.name}_messages", tables.checkpoint(source.model)
+        self.spark.view(messages, self.macro("messages_of_dead_letters", LETTERS, source, compiled.encoding))
+        self.spark.register(compiled.functions, compiled.sql_functions)
+        building = f"{checkpoint.folder}/again.building"
+        tables.files.remove(building)
+        with self.spark.computed_view(_tried_view(source), self.macro("messages_tried", compiled.sql)):
+            self.spark.write_parquet(self.macro("messages_to_land", messages, _tried_view(source)), building)
+        tables.files.move(building, f"{checkpoint.again}/{self.run.run_id}")
+
+    def are_waiting(self, source: Source) -> bool:
+        """Returns True if messages were placed that have not landed yet."""
+        return bool(self.run.tables.checkpoint(source.model).again_waiting())
+
+
+def _tried_view(source: Source) -> str:
+    return f"{source.name}__tried"
