@@ -190,6 +190,7 @@ COMMANDS = (
         option("--reason REASON", "only those with this reason"),
         option("--table TABLE", "only those of this table, as far as they name one"),
         option("--since TIME", "only those that have landed since a day or an instant"),
+        option("--as-case NAME", "with export: write a case of the format, with what the messages are now"),
         option("--dry-run", "with land: only say what would land, as try does"),
         option("--output", "how to print the rows (default: table)", ("table", "json"), default="table"),
     ),

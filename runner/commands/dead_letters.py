@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runner.commands.arguments import Call, RunArguments
+from runner.commands.arguments import Call, MessagesArguments, RunArguments
+from runner.commands.parse import case_of
 from runner.commands.run import land_and_build
 from runner.commands.session import session, session_to_read
 from runner.counts import counted, enumeration
-from runner.errors import RunnerError, Where, excerpt, nearest_or_all
+from runner.errors import RunnerError, Where, excerpt, from_here, nearest_or_all
 from runner.project.inputs import RECORDS, Source
 from runner.run.run import Run
 from runner.run.workspace import Selection, Workspace
@@ -48,33 +49,53 @@ def dead_letters(
     reason: str | None,
     table: str | None,
     since: str | None,
+    as_case: str | None,
     dry_run: bool,
     output: str,
 ) -> int:
     """Runs one of the actions on the dead letters that are chosen."""
     from runner.run.dead_letters import Chosen
 
-    needed = {"show": "ID", "export": "FILE"}
-    if action in needed and not word:
-        hint = f"runner dead-letters {action} {needed[action]}"
-        raise RunnerError("usage", f"the following arguments are required: {needed[action]}", hint=hint)
-    workspace = Workspace(call.project)
-    chosen = Chosen(reason or "", table or "", _instant(since), "" if action == "export" else word or "")
+    needed = {"show": "ID", "export": "" if as_case else "FILE"}.get(action)
+    if needed and not word:
+        hint = f"runner dead-letters {action} {needed}"
+        raise RunnerError("usage", f"the following arguments are required: {needed}", hint=hint)
+    if as_case and action != "export":
+        raise RunnerError(
+            "usage", '"--as-case" belongs to export', hint=f"runner dead-letters export --as-case {as_case}"
+        )
+    workspace, of_id = Workspace(call.project), "" if action == "export" else word or ""
     run = _run(workspace, source)
-    if action == "land" and not dry_run:
-        return _land(call, workspace, run, chosen)
+    chosen = Chosen(reason or "", table or "", _instant(since), of_id)
+    # Mistakes in the arguments do not wait until Spark is imported.
+    from runner.engine.errors import QueryFailed
+
+    try:
+        if action == "land" and not dry_run:
+            return _land(call, workspace, run, chosen)
+        exported = _looked_at(call, run, chosen, action, output)
+    except QueryFailed as failure:
+        call.report.query_failed(failure.message)
+        return 1
+    if exported:
+        _export(call, exported, run, word, as_case)
+    return 0
+
+
+def _looked_at(call: Call, run: Run, chosen: Chosen, action: str, output: str) -> Exported | None:
+    """Prints what an action that changes no table shows; returns the messages to export, if they are asked for."""
     with session_to_read(run, call.report):
         letters = _letters(run, chosen)
         match action:
-            case "show":
-                return _show(call, run, letters, str(word))
-            case "try" | "land":
-                _print(call, letters.tried(), TRIED, output)
             case "export":
-                _export(call, letters, Path(str(word)), run)
-            case _:
+                return _exported(letters, run)
+            case "show":
+                _show(call, run, letters, chosen.id)
+            case "list":
                 _print(call, letters.groups(), COLUMNS, output)
-    return 0
+            case _:
+                _print(call, letters.tried(), TRIED, output)
+    return None
 
 
 def _run(workspace: Workspace, name: str | None) -> Run:
@@ -121,7 +142,7 @@ def _print(call: Call, rows: list[Row], columns: Iterable[str], output: str) -> 
 # --- one message
 
 
-def _show(call: Call, run: Run, letters: DeadLetters, word: str) -> int:
+def _show(call: Call, run: Run, letters: DeadLetters, word: str) -> None:
     """Prints the newest of the dead letters with this id: why it is one, where it lies, and its text."""
     found = letters.newest()
     if not found:
@@ -130,7 +151,6 @@ def _show(call: Call, run: Run, letters: DeadLetters, word: str) -> int:
     source = next(one for one in _sources(run) if one.name == found[0]["source"])
     for line in _told(source, found[0]):
         call.report.payload(line)
-    return 0
 
 
 def _told(source: Source, row: Row) -> Iterator[str]:
@@ -226,23 +246,50 @@ def _land(call: Call, workspace: Workspace, run: Run, chosen: Chosen) -> int:
 # --- files
 
 
-def _export(call: Call, letters: DeadLetters, file: Path, run: Run) -> None:
-    """Writes the messages to a file that `parse` reads; raises `usage` for sources of several encodings."""
+class Exported(NamedTuple):
+    """Messages as lines of a file that ends in `ending`, and the format that they are of."""
+
+    lines: list[bytes]
+    ending: str
+    source: Source
+
+
+def _exported(letters: DeadLetters, run: Run) -> Exported:
+    """Returns the messages; raises `usage` if they are of several formats."""
     rows = letters.newest(None)
-    sources = {one.name: one for one in _sources(run)}
-    encodings = {sources[row["source"]].format.message.encoding for row in rows}
-    if len(encodings) > 1:
-        raise RunnerError("usage", "messages in JSON and in Avro go into files of their own", hint="--source NAME")
-    encoding = next(iter(encodings), "json")
-    is_record = any(
-        row["origin"]["key"] is not None or row["origin"]["headers"] or "\n" in (row["raw"] or "") for row in rows
-    )
-    ending = RECORDS if is_record and encoding == "json" else ENDINGS[encoding]
-    if not str(file).endswith(ending):
+    sources = [one for one in _sources(run) if any(row["source"] == one.name for row in rows)]
+    if len({one.format.name for one in sources}) != 1:
+        what = "messages of several formats go into files of their own" if sources else "there are no such dead letters"
+        raise RunnerError("usage", what, hint="--source NAME")
+    encoding = sources[0].format.message.encoding
+    is_record = any(_has_more_than_a_line(row) for row in rows) and encoding == "json"
+    ending = RECORDS if is_record else ENDINGS[encoding]
+    ordered = sorted(rows, key=lambda row: (row["source"], row["seq"]["arrival"]))
+    return Exported([_line(row, ending) for row in ordered], ending, sources[0])
+
+
+def _has_more_than_a_line(row: Row) -> bool:
+    """Returns True if a line of a file cannot hold a message with all that came with it."""
+    return row["origin"]["key"] is not None or bool(row["origin"]["headers"]) or "\n" in (row["raw"] or "")
+
+
+def _export(call: Call, exported: Exported, run: Run, word: str | None, name: str | None) -> None:
+    """Writes messages to a file that `parse` reads or, with a name, to a case of their format."""
+    lines, ending, source = exported
+    ending = RECORDS if name and ending == RECORDS else f".messages{ending}" if name else ending
+    folder = run.project.root / "formats" / "cases" / source.format.name
+    file = folder / f"{name}{ending}" if name else Path(str(word))
+    if not file.name.endswith(ending):
         raise RunnerError("usage", f'the file must end in "{ending}", so that parse reads it', hint=f"{file}{ending}")
-    lines = [_line(row, ending) for row in sorted(rows, key=lambda row: (row["source"], row["seq"]["arrival"]))]
-    file.write_bytes(b"".join(line + b"\n" for line in lines))
-    call.report.payload(f"{counted(len(lines), 'message')} written to {file}")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    content = b"".join(line + b"\n" for line in lines)
+    file.write_bytes(content)
+    call.report.payload(f"{counted(len(lines), 'message')} written to {from_here(file)}")
+    if name:
+        arguments = MessagesArguments(call.project, source.format.name, str(file), source.zone)
+        rows = folder / f"{name}.rows.yml"
+        rows.write_text(case_of(arguments, content, call.report))
+        call.report.payload(f"and what they are now to {from_here(rows)}: write there what they should be")
 
 
 def _line(row: Row, ending: str) -> bytes:

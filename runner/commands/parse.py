@@ -71,7 +71,8 @@ def parse(call: Call, words: tuple[str, ...], kind: str | None, limit: int | Non
     if output == "case":
         if kind or limit is not None:
             raise RunnerError("usage", '"--output case" has all rows: it goes without --kind and --limit')
-        return _print_case(messages, content, report)
+        report.payload(case_of(messages, content, report).rstrip("\n"))
+        return 0
     parsed = parse_messages(messages, report, content)
     for warning in parsed.warnings:
         report.warn(warning)
@@ -89,8 +90,8 @@ def parse(call: Call, words: tuple[str, ...], kind: str | None, limit: int | Non
     return 0
 
 
-def _print_case(messages: MessagesArguments, content: bytes, report: Report) -> int:
-    """Prints all rows of a file as a case has them, with the settings of the source that they need."""
+def case_of(messages: MessagesArguments, content: bytes, report: Report) -> str:
+    """Returns all rows of a file as a case has them, with the settings of the source that they need."""
     parsed = parse_messages(messages, report, content)
     if not parsed.is_case:
         ending = "a case has one message per line: NAME.messages.jsonl, or NAME.messages.base64 for Avro"
@@ -100,8 +101,7 @@ def _print_case(messages: MessagesArguments, content: bytes, report: Report) -> 
     folder = Path("formats") / "cases" / messages.format
     schemas = [os.path.relpath(path, folder) for path in messages.schemas]
     source = {"zone": messages.zone, "schema": schemas}
-    report.payload(case_text(f"The rows of {Path(messages.file).name}", source, parsed.rows).rstrip("\n"))
-    return 0
+    return case_text(f"The rows of {Path(messages.file).name}", source, parsed.rows)
 
 
 def parse_messages(arguments: MessagesArguments, report: Report, given: bytes | Messages) -> Parsed:

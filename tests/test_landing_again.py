@@ -1,0 +1,141 @@
+"""Dead letters, from their first look to landed rows. What lands once more is what lands at once with the format as it
+is in the end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.landed import Project
+from tests.storages import STORAGES, TARGETS
+
+pytestmark = pytest.mark.usefixtures("spark", "interpreted", "lean")
+
+SOURCES = """
+sources:
+  - {name: shop, format: mine, files: in/*.jsonl}
+  - {name: changes, format: wal2json_v1, files: pg/*.jsonl}
+"""
+MIRROR = """
+mirrors:
+  - {name: orders, of: {source: shop, table: shop.orders}, key: [id], columns: {id: int, n: int}, history: true}
+"""
+WRONG = "extends: canal\nabout: ours\n"
+# What the format lacked: this vendor's word.
+RIGHT = f"{WRONG}op: {{cases: {{UPSERT: insert}}}}\n"
+# Facts of the run that has landed a row.
+OF_RUN = "run_id, batch, loaded_at, landed_on"
+
+
+def change(number: int, kind: str, n: int, key: int) -> str:
+    row = {"id": f"{key}", "n": f"{n}"}
+    times = {"es": 1_710_496_800_000 + 1000 * number, "ts": 1_710_496_800_500 + 1000 * number}
+    types = {"mysqlType": {"id": "int", "n": "int"}, "pkNames": ["id"]}
+    before = [{"n": "0"}] if kind == "UPDATE" else None
+    return json.dumps(
+        {
+            "id": number,
+            "database": "shop",
+            "table": "orders",
+            "type": kind,
+            **times,
+            **types,
+            "data": [row],
+            "old": before,
+        }
+    )
+
+
+BROKEN = '{"id": 9, "broken'
+LATIN = change(8, "INSERT", 1, 8).replace("shop", "sh\u00f6p").encode("latin-1")
+FIRST = [change(1, "INSERT", 5, 1), change(2, "UPSERT", 6, 2), change(3, "UPSERT", 7, 3), BROKEN]
+# Of the row of a dead letter, and newer than it.
+SECOND = [change(4, "UPDATE", 60, 2), change(5, "UPSERT", 9, 4)]
+PG = json.dumps({"change": [{"kind": "upsert", "schema": "s", "table": "t"}, {"kind": "mystery", "table": "t"}]})
+
+
+def lines(*messages: str | bytes) -> bytes:
+    return b"".join((one if isinstance(one, bytes) else one.encode()) + b"\n" for one in messages)
+
+
+def project(folder: Path, spec: str) -> Project:
+    files = {"project.yml": TARGETS + SOURCES, "models/m.yml": MIRROR, "formats/mine.yml": spec, "pg/1.jsonl": PG}
+    return Project(folder, {**files, "in/1.jsonl": lines(*FIRST)})
+
+
+def changelog(made: Project, *target: str) -> list[Mapping[str, Any]]:
+    """All rows of all sources, without what a run says of them."""
+    parts = " union all ".join(f"select * from {name}_to_changelog" for name in ("shop", "changes"))
+    return made.rows(f"select * except ({OF_RUN}) from ({parts}) order by seq, kind, op", *target)
+
+
+def mirrored(made: Project, *target: str) -> list[Mapping[str, Any]]:
+    state = made.rows("select id, n, _changed_at from orders order by id", *target)
+    return state + made.rows(
+        "select id, n, valid_from, valid_to, is_current from orders_history order by id, valid_from", *target
+    )
+
+
+def letters(made: Project, *words: str) -> list[dict[str, Any]]:
+    ran = made.run("dead-letters", *words, "--output", "json")
+    assert ran.code == 0, ran.err
+    return [json.loads(line) for line in ran.out.splitlines()]
+
+
+def groups(made: Project, *words: str) -> set[tuple[Any, ...]]:
+    return {
+        (one["source"], one["reason"], one["detail"], one["table"], one["messages"]) for one in letters(made, *words)
+    }
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_what_lands_once_more(tmp_path: Path, storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = ("-t", storage)
+    made = project(tmp_path / "made", WRONG)
+    made.run("run", *target)
+    made.write({"in/2.jsonl": lines(*SECOND, LATIN)})
+    made.run("run", *target)
+    upserts = ("shop", "unknown-op", 'type: "UPSERT"', "shop.orders", 3)
+    broken, latin = ("shop", "not-json", None, None, 1), ("shop", "not-utf8", None, None, 1)
+    parts = {
+        ("changes", "unknown-op", f'kind: "{kind}"', table, 1) for kind, table in (("upsert", "s.t"), ("mystery", "t"))
+    }
+    assert groups(made, *target) == {upserts, broken, latin} | parts
+    assert groups(made, *target, "--source", "shop", "--reason", "unknown-op", "--table", "orders") == {upserts}
+    assert groups(made, *target, "--since", "2999-01-01") == set()
+
+    # With the format as it is, nothing lands.
+    assert [one["land"] for one in letters(made, "try", *target)] == [0] * 5
+    made.write({"formats/mine.yml": RIGHT})
+    tried = {(one["reason"], one["detail"]): one for one in letters(made, "land", "--dry-run", *target)}
+    assert (tried["unknown-op", 'type: "UPSERT"']["land"], tried["unknown-op", 'type: "UPSERT"']["as_rows"]) == (
+        3,
+        "row insert",
+    )
+    assert (tried["not-json", None]["land"], tried["not-json", None]["still"]) == (0, "not-json")
+    assert tried["unknown-op", 'kind: "mystery"']["still"] == "a part of a message"
+    assert mirrored(made, *target)[0]["n"] == 5 and len(letters(made, *target)) == 5
+
+    # Killed when the messages are placed and have not landed: the next run lands them, and each once.
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "runner.commands.dead_letters.land_and_build", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
+        assert made.run("dead-letters", "land", *target).code == 130
+    again = made.run("dead-letters", "land", *target)
+    assert again.code == 0 and "land first: shop" in again.err
+    assert "no message would land" in made.run("dead-letters", "land", *target).out
+    made.ok("run", *target)
+    assert groups(made, *target) == {broken, latin} | parts
+
+    # What all messages become that land at once with this format.
+    found = mirrored(made, *target), changelog(made, *target)
+    assert [row["n"] for row in found[0]][:4] == [5, 60, 7, 9]
+    made.ok("test", "-s", "conserved_shop", "orders", *target)
+    made.ok("run", "--full-refresh", *target)
+    assert found == (mirrored(made, *target), changelog(made, *target))
