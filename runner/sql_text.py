@@ -133,3 +133,13 @@ def _break_at(hidden: str) -> int | None:
             rank = (-depth, bool(LEADING.match(hidden, at)), at)
             best = max(best, rank) if best and at > WIDTH // 3 else rank
     return best[2] if best else None
+
+
+def digits_of(decimal: str) -> tuple[int, int]:
+    """Returns the digits of a decimal type, and how many of them stand behind the point.
+
+    >>> digits_of("decimal(12,2)")
+    (12, 2)
+    """
+    digits, scale = (int(part) for part in re.findall(r"\d+", decimal))
+    return digits, scale

@@ -77,7 +77,7 @@ def _suggest(
 
 def _compared(workspace: Workspace, table: TableSeen, types: Types | None) -> Iterator[str]:
     """Yields the lines that say where the mirror of a table is not as the data, and which setting of a rule says so."""
-    mirrors = [(node, mirror) for node in workspace.graph.nodes.values() if (mirror := _mirror_of(node, table))]
+    mirrors = _mirrors_of(workspace, table)
     for node, mirror in mirrors[:1]:
         rule = next(
             (one for one in workspace.mirrors.rules if node.name in workspace.mirrors.by_rule and one.matches(table)),
@@ -125,7 +125,7 @@ def _suggested(
 ) -> Iterator[str]:
     """Writes the file of a mirror, or finds what its data has that the mirror lacks; yields the lines to print."""
     types, root = source.format.types, workspace.project.root
-    mirrors = [(node, mirror) for node in workspace.graph.nodes.values() if (mirror := _mirror_of(node, table))]
+    mirrors = _mirrors_of(workspace, table)
     for node, mirror in mirrors[:1]:
         if node.name in workspace.mirrors.by_rule:
             yield f"{node.path}: {mirror.name} follows {table.path} by a rule"
@@ -161,6 +161,10 @@ def _write(workspace: Workspace, path: Path, text: str, name: str) -> None:
         if entry["name"].value == name:
             list(mirror_nodes(entry, workspace.project, str(path.relative_to(workspace.project.root))))
     write_whole(path, text)
+
+
+def _mirrors_of(workspace: Workspace, table: TableSeen) -> list[tuple[Node, Mirror]]:
+    return [(node, mirror) for node in workspace.graph.nodes.values() if (mirror := _mirror_of(node, table))]
 
 
 def _mirror_of(node: Node, table: TableSeen) -> Mirror | None:

@@ -89,11 +89,16 @@ def _locked(run: Run, report: Report, may_be_small: bool) -> Iterator[Spark]:
         is_small_job = may_be_small and _is_small_job(run)
         with open_spark(target, spark_log(run.project), run.library, report, is_small_job) as spark:
             run.signals.count_only(spark.cancel, spark.kill)
-            if spark.process:
-                locks.jvm(spark.process)
-            if spark.server_session:
-                locks.session(spark.server_session)
+            _hold(locks, spark)
             yield spark
+
+
+def _hold(locks: TableLocks, spark: Spark) -> None:
+    """Writes into locks what works with the tables: it may live longer than this process."""
+    if spark.process:
+        locks.jvm(spark.process)
+    if spark.server_session:
+        locks.session(spark.server_session)
 
 
 def _write(run: Run, began: float) -> None:
@@ -133,10 +138,7 @@ def session_to_compare(run: Run, report: Report, tables: Iterable[str]) -> Itera
     with _locks(run.project, run.command) as locks:
         locks.take(tables, partial(_end, run.project.target))
         with session_to_read(run, report):
-            if run.spark.process:
-                locks.jvm(run.spark.process)
-            if run.spark.server_session:
-                locks.session(run.spark.server_session)
+            _hold(locks, run.spark)
             yield
 
 

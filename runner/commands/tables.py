@@ -58,7 +58,9 @@ def _show_results(run: Run, node: Node) -> None:
     from runner.project.sql_analysis import tables_read
 
     query = node.model and node.model.query
-    for table in tables_read(query, COLUMNS) if isinstance(query, str) else ():
+    # Only a query that names such a table is parsed.
+    named = [table for table in COLUMNS if table in query] if isinstance(query, str) else []
+    for table in tables_read(str(query), named) if named else ():
         if table not in node.parents:
             show_results(run.tables, table)
 

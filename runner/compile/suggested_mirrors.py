@@ -20,12 +20,12 @@ from runner.project.tables_seen import (
     ColumnSeen,
     TableSeen,
     column_type,
-    digits_of,
     fits,
     path_part,
     plain_name,
 )
 from runner.spec.words import Types
+from runner.sql_text import digits_of
 
 PLAIN_TEXT = re.compile(r"[^\W\d][\w.]*(?: [\w.]+)*")
 # Words that YAML may read as something else than a text.
@@ -154,7 +154,7 @@ def differences(table: TableSeen, mirror: Mirror, types: Types | None) -> Iterat
             yield Difference(*next(_column_lines(column, table, types)).split(": ", 1))
         elif own is not None and not _takes(own.type, kind, column):
             yield Difference(_scalar(own.name), f"{_scalar(kind)}{_type_comment(column)}", own.name, _scalar(own.type))
-    if table.key and mirror.key and {name.lower() for name in table.key} != {name.lower() for name in mirror.key}:
+    if _has_other_key(table, mirror):
         own_key, key = (f"[{', '.join(map(_scalar, names))}]" for names in (mirror.key, table.key))
         yield Difference("key", key, "", own_key)
 
@@ -182,8 +182,13 @@ def deviations(table: TableSeen, mirror: Mirror, types: Types | None) -> Iterato
         sent = {own.name.lower(), *(one.lower() for one in own.sent_as)}
         if not told & sent and not any(one.startswith(META) for one in sent):
             yield None, f'"{own.name}": in no change, {own.type} in the mirror'
-    if table.key and mirror.key and {name.lower() for name in table.key} != {name.lower() for name in mirror.key}:
+    if _has_other_key(table, mirror):
         yield None, f"the key: ({', '.join(table.key)}) in the data, ({', '.join(mirror.key)}) in the mirror"
+
+
+def _has_other_key(table: TableSeen, mirror: Mirror) -> bool:
+    told, own = ({name.lower() for name in key} for key in (table.key, mirror.key))
+    return bool(told and own) and told != own
 
 
 def _takes(own: str, suggested: str, column: ColumnSeen) -> bool:

@@ -11,13 +11,12 @@ from runner.engine.databases import driver_of
 from runner.engine.errors import QueryFailed, SparkGone, query_errors
 from runner.engine.session import Spark
 from runner.project.inputs import Jdbc
+from runner.project.tables_seen import MOST_DIGITS
 from runner.render import name as quoted
 
 NO_DRIVER = re.compile(
     r"No suitable driver|ClassNotFoundException|does not accept|Failed to find.*driver", re.IGNORECASE
 )
-# Decimals with so many digits stand for numbers without a limit, and would get zeros behind the point.
-MOST_DIGITS = 38
 
 
 def write_result(spark: Spark, jdbc: Jdbc) -> None:
@@ -52,8 +51,8 @@ def _driver(spark: Spark, jdbc: Jdbc) -> dict[str, str]:
 
 
 def _is_exact_as_text(field: Any) -> bool:
-    """Returns True for a column whose values are what the database has only as texts: numbers without a limit, and
-    times of day, which would be instants of 1970.
+    """Returns True for a column whose values are what the database has only as texts: numbers without a limit, which
+    come with the most digits and would get zeros behind the point, and times of day, which would be instants of 1970.
     """
     is_unlimited = isinstance(field.dataType, DecimalType) and field.dataType.precision == MOST_DIGITS
     return is_unlimited or bool((field.metadata or {}).get("logical_time_type"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from runner.files import Damaged, mapping, read_text
 from runner.project.inputs import Source
 from runner.spec.vocabulary import bare_type
 from runner.spec.words import Types, TypeTable
+from runner.sql_text import digits_of
 
 if TYPE_CHECKING:
     from runner.project.nodes import Project
@@ -85,6 +86,11 @@ class ColumnSeen:
         )
 
 
+def ends_with(names: Sequence[str], last: Sequence[str]) -> bool:
+    """Returns True if the parts of a name end with these."""
+    return tuple(names[max(0, len(names) - len(last)) :]) == tuple(last)
+
+
 @dataclass(frozen=True)
 class TableSeen:
     """A table of which changes have landed. `without_key` is the number of changes that do not tell the key. `partial`
@@ -149,7 +155,7 @@ class TableSeen:
 
     def ends_with(self, names: tuple[str, ...]) -> bool:
         """Returns True if these are the last parts of the table's name."""
-        return self.names[max(0, len(self.names) - len(names)) :] == names
+        return ends_with(self.names, names)
 
     def is_named(self, names: tuple[str, ...]) -> bool:
         """Returns True if the table has a name with these last parts, whatever the case of letters."""
@@ -310,16 +316,6 @@ def _declared_digits(column: ColumnSeen, table: TypeTable | None) -> tuple[int, 
     if table and "unscaled" in table.readers.get(bare, ()) and not found[2]:
         return MOST_DIGITS, first
     return (first, second) if second >= 0 else (first - second, 0)
-
-
-def digits_of(decimal: str) -> tuple[int, int]:
-    """Returns the digits of a decimal type of a mirror, and how many of them stand behind the point.
-
-    >>> digits_of("decimal(12,2)")
-    (12, 2)
-    """
-    digits, scale = (int(part) for part in re.findall(r"\d+", decimal))
-    return digits, scale
 
 
 def fits(column: ColumnSeen, decimal: str) -> bool:

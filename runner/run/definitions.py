@@ -41,7 +41,10 @@ class Mark(NamedTuple):
         try:
             return cls(**json.loads(text))
         except (TypeError, ValueError):
-            return cls("", True, None, {})
+            return NO_MARK
+
+
+NO_MARK = Mark("", True, None, {})
 
 
 class Definitions:

@@ -155,25 +155,27 @@ class Evolving:
         `<shows>_decided_with` need to know of them. A run that dies meanwhile leaves all this to the next one, and
         doing it twice has the same result.
         """
-        lists = self._lists(query, evolution)
-        if lists is None:
-            evolution = evolution._replace(refused="some messages list its columns, and others do not")
         if evolution.refused or not evolution.is_needed:
             yield evolution, []
             return
-        again, own = f"{query.model}__looked_again", self.tables.storage.table(query.model)
-        placed = (own, "_seq") if query.shows == "state" else (self._beside(query), "_known_until")
-        looks = self.tables.macro("rows_looked_again", self._as_read(query), evolution.looks(query), own, *placed)
+        as_read = self._as_read(query)
+        lists = self._lists(as_read, evolution)
+        if lists is None:
+            yield evolution._replace(refused="some messages list its columns, and others do not"), []
+            return
+        again, own, beside = (
+            f"{query.model}__looked_again",
+            *map(self.tables.storage.table, (query.model, query.beside)),
+        )
+        placed = (own, "_seq") if query.shows == "state" else (beside, "_known_until")
+        looks = self.tables.macro("rows_looked_again", as_read, evolution.looks(query), own, *placed)
         with self.tables.spark.computed_view(again, looks):
             self._alter(query, evolution)
             with progress.writing(progress.read() or {}):
-                self._fill(query, evolution, own, bool(lists))
+                self._fill(query, evolution, own, lists)
             all_new = query.shows == "history" and bool(evolution.told)
             is_any = all_new or not self.tables.spark.is_empty(quoted(again))
             yield evolution, [again, all_new] if is_any else []
-
-    def _beside(self, query: MirrorQuery) -> str:
-        return self.tables.storage.table(query.beside)
 
     def _as_read(self, query: MirrorQuery) -> MirrorQuery:
         """Returns the query of all changes that the table has read."""
@@ -181,12 +183,11 @@ class Evolving:
         tables = (replace(one, rows=read_rows_view(query.model, one.source.model)) for one in query.mirror.tables)
         return replace(query, mirror=replace(query.mirror, tables=tuple(tables)))
 
-    def _lists(self, query: MirrorQuery, evolution: Evolution) -> bool | None:
+    def _lists(self, as_read: MirrorQuery, evolution: Evolution) -> bool | None:
         """Returns whether messages list all columns of the table; None if some do and others do not."""
-        if not evolution.added or evolution.refused or "unlisted" not in query.mirror.sent_columns:
+        if not evolution.added or "unlisted" not in as_read.mirror.sent_columns:
             return False
-        told = self.tables.macro("lists_told", self._as_read(query).mirror)
-        [row] = self.tables.spark.rows(told)[1]
+        [row] = self.tables.spark.rows(self.tables.macro("lists_told", as_read.mirror))[1]
         return None if row["some_list"] and row["some_do_not"] else bool(row["some_list"])
 
     def _alter(self, query: MirrorQuery, evolution: Evolution) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 from runner.counts import counted
 from runner.engine.tables import Tables
-from runner.project.mirror import Mirror, MirroredTable, MirrorQuery
+from runner.project.mirror import Mirror, MirrorQuery
 from runner.project.nodes import Node
+from runner.project.tables_seen import ends_with
 from runner.render import name as quoted
 from runner.run.run import Run
 from runner.run.verified import VERIFIED, show_results
@@ -29,8 +30,9 @@ def mirror_states(run: Run, nodes: Iterable[Node]) -> dict[str, State]:
     verified = _verified(run.tables) if queries else {}
     states = dict[str, State]()
     for name, query in queries.items():
-        told = _state(query.mirror, read[name], landed) + _statements(run, query)
-        states[name] = (told if read[name] else [("read", "nothing")]) + verified.get(name, [])
+        is_built = bool(read[name])
+        told = _state(query.mirror, read[name], landed) + _statements(run, query) if is_built else [("read", "nothing")]
+        states[name] = told + verified.get(name, [])
     return states
 
 
@@ -68,7 +70,7 @@ def _state(mirror: Mirror, read: Mapping[str, int], landed: Mapping[tuple[str, i
     state: State = []
     for table in mirror.tables:
         model, name = table.source.model, ".".join(table.name)
-        rows = [row for row in landed.get((model, read.get(model, -1)), []) if _is_of(row["names"], table)]
+        rows = [row for row in landed.get((model, read.get(model, -1)), []) if ends_with(row["names"], table.name)]
         newest = max((row["newest"] for row in rows if row["newest"]), default=None)
         loaded = max((row["loaded"] for row in rows if row["loaded"]), default=None)
         batch = read.get(model, -1)
@@ -77,10 +79,6 @@ def _state(mirror: Mirror, read: Mapping[str, int], landed: Mapping[tuple[str, i
         if loaded:
             state.append(("loaded", f"{name}: rows of loads up to {loaded}"))
     return state
-
-
-def _is_of(names: list[str], table: MirroredTable) -> bool:
-    return tuple(names[len(names) - len(table.name) :]) == table.name
 
 
 def _statements(run: Run, query: MirrorQuery) -> State:

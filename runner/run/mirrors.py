@@ -16,7 +16,7 @@ from runner.engine.tables import Tables
 from runner.errors import full_refresh
 from runner.project.mirror import Mirror, MirroredTable, MirrorQuery
 from runner.project.templates import new_rows_view
-from runner.run.definitions import Definitions, Mark
+from runner.run.definitions import NO_MARK, Definitions, Mark
 from runner.run.drift import after_findings, with_texts
 from runner.run.evolution import (
     Evolution,
@@ -58,15 +58,18 @@ class Mirrors:
         seen, progress = self.reading.changelogs(query.model), self.tables.progress(query.model)
         if not begun and self._is_up_to_date(query, seen, progress):
             return None, ()
-        notes = finishes(begun, self.run_id)
+        written, notes = self._as_written(query), finishes(begun, self.run_id)
         if self._takes_increments(query) and not begun:
-            since, evolution = self._since(query, seen, progress)
+            since, evolution = self._since(query, written, seen, progress)
             if since is not None and not evolution.refused:
-                return self._up_to_date(query, since, reading_until(seen, since), progress, evolution)
+                until = reading_until(seen, since)
+                if until == since and not evolution.is_needed:
+                    return self._kept(query, written, progress)
+                return self._up_to_date(query, written, since, until, progress, evolution)
             notes = again_because(evolution.refused)
         if not begun:
             self._check_whole(query)
-        return self._built(query, reading_until(seen, {}), notes, progress)
+        return self._built(query, written, reading_until(seen, {}), notes, progress)
 
     def _is_up_to_date(self, query: MirrorQuery, seen: Mapping[str, Position | None], progress: Progress) -> bool:
         """Returns True if nothing has landed that concerns the table, as far as this can be told without a query."""
@@ -96,18 +99,22 @@ class Mirrors:
         return all(one.batch <= read.batch for name in names for one in seen.named(name))
 
     def _up_to_date(
-        self, query: MirrorQuery, since: Positions, until: Positions, progress: Progress, evolution: Evolution
+        self,
+        query: MirrorQuery,
+        written: Mark,
+        since: Positions,
+        until: Positions,
+        progress: Progress,
+        evolution: Evolution,
     ) -> Built:
         """Takes in what has landed between two positions in the changelogs."""
         name, mark, as_written = query.model, Mark.read(self.tables.mark(query.model)), query
         query = self._with_added(query)
-        if until == since and not evolution.is_needed:
-            self._keep(as_written, progress)
-            self._record(as_written, mark.defaults)
-            return self.tables.count(name), ()
         statements = self.statements.show(query.mirror)
         query = replace(query, mirror=with_defaults(statements.mirror, mark.defaults))
-        new = self._new(query, since, until)
+        self.reading.show_new_rows(name, query.mirror.models, since, until)
+        tables = tuple(replace(one, rows=new_rows_view(name, one.source.model)) for one in query.mirror.tables)
+        new = replace(query.mirror, tables=tables)
         found = _row(self.tables, "increment_findings", new)
         wider, notes = after_findings(new, query.shows, found)
         evolution = evolution._replace(added=(*evolution.added, *wider.columns[len(new.columns) :]))
@@ -122,21 +129,21 @@ class Mirrors:
         with self.evolving.evolved(query, evolution, progress) as (evolution, again):
             if evolution.refused:
                 self._check_whole(query)
-                return self._built(as_written, until, again_because(evolution.refused), progress)
+                return self._built(as_written, written, until, again_because(evolution.refused), progress)
             self._keep(as_written, progress)
             with progress.writing(until):
                 if found["with_key"] or again:
                     query = self._remembered(query, found, statements.effects)
-                    self._take_in(query, self._new(query, since, until), again)
-        self._record(as_written, defaults)
+                    self._take_in(query, replace(query.mirror, tables=tables), again)
+        self._record(name, written, defaults)
         own = (*notes, *statements.notes) if query.shows == "state" else ()
         return self.tables.count(name), (*evolution.notes, *self._removed(query, evolution), *own)
 
-    def _new(self, query: MirrorQuery, since: Positions, until: Positions) -> Mirror:
-        """Returns the mirror as it reads only what has landed between two positions."""
-        self.reading.show_new_rows(query.model, query.mirror.models, since, until)
-        tables = (replace(one, rows=new_rows_view(query.model, one.source.model)) for one in query.mirror.tables)
-        return replace(query.mirror, tables=tuple(tables))
+    def _kept(self, query: MirrorQuery, written: Mark, progress: Progress) -> Built:
+        """Leaves the rows of a table as they are."""
+        self._keep(query, progress)
+        self._record(query.model, written, Mark.read(self.tables.mark(query.model)).defaults)
+        return self.tables.count(query.model), ()
 
     def _removed(self, query: MirrorQuery, evolution: Evolution) -> list[str]:
         """Returns the note that new columns may lack values, if changes that told them may have been removed."""
@@ -150,18 +157,19 @@ class Mirrors:
         self.tables.refresh(query.model, query.layout)
         progress.verified(self.tables.storage.newest_write(query.model))
 
-    def _record(self, query: MirrorQuery, defaults: dict[str, str]) -> None:
+    def _record(self, name: str, written: Mark, defaults: dict[str, str]) -> None:
         """Records that a table is as the mirror is written now."""
-        had = Mark.read(self.tables.mark(query.model))
-        now = had._replace(defaults=defaults, **self._facts(query))
+        had = Mark.read(self.tables.mark(name))
+        now = written._replace(told_parts=had.told_parts, numbered_in=had.numbered_in, defaults=defaults)
         if now != had:
-            self.tables.write_mark(query.model, now.text())
+            self.tables.write_mark(name, now.text())
 
-    def _facts(self, query: MirrorQuery) -> dict[str, Any]:
-        """Returns what is recorded of a mirror as it is written."""
+    def _as_written(self, query: MirrorQuery) -> Mark:
+        """Returns what is recorded of a mirror as it is written, before anything is known of its changes."""
         columns, left_out = columns_as_recorded(query.mirror.columns), list(query.mirror.left_out)
-        made_by, defined_by = self._made_by(query), self.definitions.of(query)
-        return {"made_by": made_by, "defined_by": defined_by, "columns": columns, "left_out": left_out}
+        return NO_MARK._replace(
+            made_by=self._made_by(query), defined_by=self.definitions.of(query), columns=columns, left_out=left_out
+        )
 
     def _take_in(self, query: MirrorQuery, new: Mirror, again: list[str]) -> None:
         """Merges new changes into the tables of a mirror; `new` is the mirror as it reads only these changes. Rows of
@@ -244,7 +252,7 @@ class Mirrors:
         return replace(query, mirror=with_texts(query.mirror, added))
 
     def _since(
-        self, query: MirrorQuery, seen: Mapping[str, Position | None], progress: Progress
+        self, query: MirrorQuery, written: Mark, seen: Mapping[str, Position | None], progress: Progress
     ) -> tuple[Positions | None, Evolution]:
         """Returns how far the table has read, and how it becomes the table of this mirror; None if it is not there, or
         has read other changelogs.
@@ -255,25 +263,27 @@ class Mirrors:
         since = progress.read()
         if since is None or landed_again(since, seen):
             return None, Evolution()
-        if mark.made_by == self._made_by(query):
+        if mark.made_by == written.made_by:
             return since, Evolution()
         was = as_it_was(query, mark.columns, mark.left_out)
         if mark.made_by != self._made_by(was):
             return since, Evolution(refused="it is defined otherwise")
         return since, columns_changed(was, query, storage.widens)
 
-    def _built(self, query: MirrorQuery, until: Positions, notes: tuple[str, ...], progress: Progress) -> Built:
+    def _built(
+        self, query: MirrorQuery, written: Mark, until: Positions, notes: tuple[str, ...], progress: Progress
+    ) -> Built:
         """Builds the table from all changes. Where the table is to take in new changes later, also builds the table
         beside it.
         """
-        name, facts = query.model, self._facts(query)
+        name = query.model
         query, more, defaults = self._looked_at(query)
         with progress.writing(until):
             if self._takes_increments(query):
                 count = self._written_with_beside(query)
             else:
                 count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", query), query.layout)
-            mark = Mark(told_parts=query.has_parts, numbered_in=query.numbered_in, defaults=defaults, **facts)
+            mark = written._replace(told_parts=query.has_parts, numbered_in=query.numbered_in, defaults=defaults)
             self.tables.write_mark(name, mark.text())
         self.tables.refreshes.done(name)
         return count, (*notes, *(more if query.shows == "state" else ()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -214,12 +213,3 @@ class Publisher(Protocol):
 
     def view(self, name: str, sql: str) -> None:
         """Creates a view in the catalog, if it holds views."""
-
-
-DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
-
-
-def digits_of(kind: str) -> tuple[int, int] | None:
-    """Returns how many digits a decimal type has, and how many of them behind the point; None for other types."""
-    found = DECIMAL.fullmatch(kind)
-    return (int(found[1]), int(found[2])) if found else None

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from runner.render import name as quoted
-from runner.storage.data import Cutoff, Increment, Layout, Publisher, digits_of
+from runner.sql_text import digits_of
+from runner.storage.data import Cutoff, Increment, Layout, Publisher
 from runner.storage.storage import NO_LAYOUT, Storage, new_identity
 
 # The property of a changelog that tells it from one that was created later under its name.
@@ -112,9 +113,10 @@ class TableFormat(Storage):
 
     def widens(self, kind: str, wider: str) -> bool:
         had, has = (self.types_kept_as.get(one, one) for one in (kind, wider))
-        digits, more = digits_of(had) or self.digits_of_integers.get(had), digits_of(has)
-        if not digits or not more:
+        digits = digits_of(had) if had.startswith("decimal") else self.digits_of_integers.get(had)
+        if not digits or not has.startswith("decimal"):
             return had == has or has in self.wider_types.get(had, ())
+        more = digits_of(has)
         keeps_scale = more[1] == digits[1] or (self.widens_scale and more[1] > digits[1])
         return keeps_scale and more[0] - more[1] >= digits[0] - digits[1]
 
