@@ -59,6 +59,13 @@ COLUMNS = {
 # The kinds of rows.
 KINDS = ("row", "ddl", "control", "dead_letter")
 
+# The reasons that dead letters of any format may have; formats may name more.
+REASONS = (
+    *("not-utf8", "empty", "not-json", "trailing-text", "not-an-object", "no-op", "unknown-op"),
+    *("statement-without-rows", "no-row-image", "row-not-an-object", "uneven-rows", "bad-avro", "bad-frames"),
+    *("schema-mismatch", "schema-unknown", "unknown-patch"),
+)
+
 # The columns that come from the run, not from a message.
 RUN_COLUMNS = ("run_id", "batch", "loaded_at", "landed_on")
 

@@ -25,10 +25,9 @@ from runner.project.settings import (
     read_settings,
     setting_name,
 )
-from runner.project.sources import read_table_name
 from runner.project.sql_analysis import expression
 from runner.project.tables_seen import MOST_DIGITS
-from runner.spec.values import one_of, texts
+from runner.spec.values import one_of, read_table_name, texts
 from runner.spec.words import Format
 from runner.storage.data import Layout
 from runner.yaml_text import Yaml, whole_number
