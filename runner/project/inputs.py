@@ -213,7 +213,7 @@ class Waiver:
     table: tuple[str, ...]
     because: str
     until: date | None
-    where: Where | None = field(default=None, compare=False)
+    where: Where | None = field(default=None, repr=False, compare=False)
 
     def has_ended(self, today: date) -> bool:
         return self.until is not None and self.until < today
