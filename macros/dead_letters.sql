@@ -1,17 +1,29 @@
-{#- Dead letters: in groups that look alike, and what the format makes of their messages now. -#}
+{#- Dead letters: those that are alike, those that are expected, and what the format makes of their messages now. -#}
 
-{#- The shape of a detail, which groups similar ones: digits are #, long texts are "...". -#}
+{#- The shape of a detail, which is the same for details that are alike: numbers are `#`, quoted texts of more than 30 characters `"..."`, and a shape has at most 80 characters.
+    The shape of a shape is this shape. Texts between quotes are found from the left, so that what stands between two of them is not taken for one. -#}
 {%- macro detail_shape(detail) -%}
-left(regexp_replace(regexp_replace({{ detail }}, '"[^"]{31,}"', '"..."'), '[0-9]+', '#'), 80)
+left(regexp_replace(regexp_replace(left({{ detail }}, 4000), r'\G((?:[^"]++|"[^"]{0,30}")*+)"[^"]{31,}(?:"|\z)', r'$1"..."'), '[0-9]+', '#'), 80)
 {%- endmacro -%}
 
-{#- The dead letters of some sources that are in no other state than open, with the id of each and that of its group. -#}
+{#- Whether a row of a changelog is a dead letter that one of these waivers waives on a day; never null. -#}
+{%- macro is_waived(waivers, day='current_date()') -%} coalesce({{ (waivers | each('waives', day) | join(' or ')) or 'false' }}, false) {%- endmacro -%}
+{%- macro waives(waiver, day) -%}
+(reason = {{ text(waiver.reason) }}
+{%- if waiver.detail %} and {{ detail_shape('detail') }} = {{ detail_shape(text(waiver.detail)) }}{% endif %}
+{%- if waiver.table %} and {{ ends_with_names(waiver.table) }}{% endif %}
+{%- if waiver.until %} and {{ day }} <= date {{ text(waiver.until | string) }}{% endif %})
+{%- endmacro -%}
+{%- macro ends_with_names(parts) -%} slice({{ table_of_row() }}, -{{ parts | length }}, {{ parts | length }}) = array({{ parts | map('sql_text') | join(', ') }}) {%- endmacro -%}
+
+{#- The chosen dead letters of some sources, with the id of each and that of its group, and whether it is waived. -#}
 {%- macro dead_letters_of(sources, chosen) -%}
 select * from (
   select
     *,
     left(sha2(to_json(struct(source, {{ place_of_message() }})), 256), 12) as id,
-    left(sha2(to_json(struct(source, reason, shape, named)), 256), 8) as group_id
+    left(sha2(to_json(struct(source, reason, shape, named)), 256), 8) as group_id,
+    if({{ is_waived_anywhere(sources) }}, 'waived', 'open') as state
   from (
     select *, {{ detail_shape('detail') }} as shape, concat_ws('.', tenant, db_name, schema_name, table_name) as named from (
 {{- all_sources(sources, contract) | indent(2) }}
@@ -21,19 +33,24 @@ select * from (
 )
 where true
 {%- if chosen.reason %} and reason = {{ text(chosen.reason) }}{% endif %}
-{%- if chosen.table %} and (named = {{ text(chosen.table) }} or endswith(named, {{ text('.' ~ chosen.table) }})){% endif %}
+{%- if chosen.table %} and {{ ends_with_names(chosen.table) }}{% endif %}
 {%- if chosen.since %} and loaded_at >= cast({{ text(chosen.since) }} as timestamp){% endif %}
 {%- if chosen.id %} and (id = {{ text(chosen.id) }} or group_id = {{ text(chosen.id) }}){% endif %}
 {%- endmacro -%}
 
+{%- macro is_waived_anywhere(sources) -%}
+{%- set waiving = sources | selectattr('dead_letters.waived') | list -%}
+{{ 'case source' if waiving }}{% for source in waiving %} when {{ text(source.name) }} then {{ is_waived(source.dead_letters.waived) }}{% endfor %}{{ ' else false end' if waiving else 'false' }}
+{%- endmacro -%}
+
 {%- macro dead_letter_groups(letters) -%}
 select
-  group_id as id, source, reason, shape as detail, nullif(named, '') as table, count(*) as messages,
+  group_id as id, source, reason, shape as detail, nullif(named, '') as table, state, count(*) as messages,
   count_if(loaded_at >= current_timestamp() - interval 1 day) as last_day,
   count_if(loaded_at < current_timestamp() - interval 1 day and loaded_at >= current_timestamp() - interval 2 days) as day_before,
   min(loaded_at) as first_seen, max(loaded_at) as last_seen, max_by(id, (loaded_at, id)) as example
 from {{ name(letters) }}
-group by group_id, source, reason, shape, named
+group by group_id, source, reason, shape, named, state
 order by messages desc, id
 {%- endmacro -%}
 

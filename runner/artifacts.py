@@ -227,7 +227,7 @@ def write_results(
             "execution_time": round(r.seconds, 3),
             "message": "\n".join([r.message, *r.notes]).strip() or None,
             "failures": r.failures,
-            "adapter_response": {"rows": dict(r.rows)},
+            "adapter_response": {"rows": dict(r.rows), **({"waived": dict(r.waived)} if r.waived else {})},
             **dict.fromkeys(("compiled", "compiled_code", "relation_name")),
         }
         for r in results

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from runner.render import name as quoted
 
@@ -58,6 +59,13 @@ COLUMNS = {
 
 # The kinds of rows.
 KINDS = ("row", "ddl", "control", "dead_letter")
+
+# The reasons that dead letters of any format may have; formats may name more.
+REASONS = (
+    *("not-utf8", "empty", "not-json", "trailing-text", "not-an-object", "no-op", "unknown-op"),
+    *("statement-without-rows", "no-row-image", "row-not-an-object", "uneven-rows", "bad-avro", "bad-frames"),
+    *("schema-mismatch", "schema-unknown", "unknown-patch"),
+)
 
 # The columns that come from the run, not from a message.
 RUN_COLUMNS = ("run_id", "batch", "loaded_at", "landed_on")
@@ -112,7 +120,7 @@ def schema(columns: Mapping[str, str]) -> str:
 class Landed:
     """The numbers of what has landed: of `messages`, of `rows` of each kind, and of dead letters for each of the
     `reasons`. For each part that a format may name, `expected` is the number of rows that should have it, `found` the
-    number of rows that do.
+    number of rows that do. `waived` are the dead letters among those that are expected, for each of the reasons.
     """
 
     messages: int = 0
@@ -120,17 +128,24 @@ class Landed:
     reasons: Counts = field(default_factory=dict)
     expected: Counts = field(default_factory=dict)
     found: Counts = field(default_factory=dict)
+    waived: Counts = field(default_factory=dict)
 
     @property
     def numbers(self) -> Counts:
         """The number of messages, then those of rows by kind."""
         return {"messages": self.messages, **self.rows}
 
+    @property
+    def unexpected(self) -> Counts:
+        """The number of dead letters that are not waived, for each reason that has some."""
+        left = {reason: count - self.waived.get(reason, 0) for reason, count in self.reasons.items()}
+        return {reason: count for reason, count in left.items() if count}
+
     def __add__(self, other: Landed) -> Landed:
         """Adds the numbers of another landing to these.
 
         >>> Landed(1, {"row": 1}, {}) + Landed(2, {"row": 0}, {"no-op": 2})
-        Landed(messages=3, rows={'row': 1}, reasons={'no-op': 2}, expected={}, found={})
+        Landed(messages=3, rows={'row': 1}, reasons={'no-op': 2}, expected={}, found={}, waived={})
         """
         return Landed(
             self.messages + other.messages,
@@ -138,15 +153,20 @@ class Landed:
             _sum(self.reasons, other.reasons),
             _sum(self.expected, other.expected),
             _sum(self.found, other.found),
+            _sum(self.waived, other.waived),
         )
 
 
 def landed_of(text: str) -> Landed:
     """Returns the numbers that the macro `landed_counts` has printed as text."""
     counts = json.loads(text)
+    reasons, waived = _by_reason(counts["reasons"]), _by_reason(counts.get("waived", ()))
+    return Landed(counts["messages"], counts["rows"], reasons, counts["expected"], counts["found"], waived)
+
+
+def _by_reason(counted: Iterable[Mapping[str, Any]]) -> Counts:
     # An entry without an `item` counts the rows that have no reason.
-    reasons = {one["item"]: one["count"] for one in counts["reasons"] if "item" in one}
-    return Landed(counts["messages"], counts["rows"], reasons, counts["expected"], counts["found"])
+    return {one["item"]: one["count"] for one in counted if "item" in one}
 
 
 def _sum(one: Counts, other: Counts) -> Counts:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TextIO
 
+from runner.contract import Landed
 from runner.counts import brief, counted, grouped
 from runner.errors import BUG, RunnerError, RunnerWarning
 from runner.grid import grid, json_text
@@ -145,7 +146,7 @@ class Report:
         if result.status in ("success", "pass") and (self.quiet or is_one_of_many):
             return
         word = WORDS[result.status]
-        counts = "nothing new in " if result.is_unchanged else _counted(result.rows, self._reasons(result.reasons))
+        counts = "nothing new in " if result.is_unchanged else _counted(result.rows, self._reasons(result))
         took = f"[{counts}{result.seconds:.1f}s]"
         text = f"{number} of {total} {self._coloured(word)} {_kind(node)} {node.label} {took}"
         said = [line for text in (result.message, *result.notes) for line in brief(text).splitlines()]
@@ -161,28 +162,36 @@ class Report:
             "notes": list(map(brief, result.notes)),
             "rows": dict(result.rows),
             "reasons": dict(result.reasons),
+            "waived": dict(result.waived),
         }
         self._line(event, "\n".join(lines))
 
     def progress(self, name: str, batch: Batch) -> None:
-        """Reports what a batch of a stream has landed."""
-        if self.quiet:
+        """Reports what a batch of a stream has landed, and if there are too many dead letters in it."""
+        landed, verdict = batch.landed, batch.verdict
+        has_failed = verdict.status == "fail"
+        if self.quiet and not has_failed:
             return
-        landed = batch.landed
         rows = ", ".join(f"{grouped(count)} {kind}" for kind, count in landed.rows.items() if count)
-        kinds = f" ({rows}{self._reasons(landed.reasons)})" if rows else ""
-        text = f"{name}: {grouped(landed.messages)} messages{kinds} in {batch.seconds:.1f}s{_behind(batch.behind)}"
+        kinds = f" ({rows}{self._reasons(landed)})" if rows else ""
+        word = f"{self._coloured(WORDS['fail'])} " if has_failed else ""
+        text = (
+            f"{word}{name}: {grouped(landed.messages)} messages{kinds} in {batch.seconds:.1f}s{_behind(batch.behind)}"
+        )
         event = {
             "event": "progress",
             "name": name,
             "batch": batch.number,
+            "status": verdict.status,
+            "message": verdict.message,
             "messages": batch.landed.messages,
             "rows": dict(batch.landed.rows),
             "reasons": dict(batch.landed.reasons),
+            "waived": dict(batch.landed.waived),
             "seconds": round(batch.seconds, 3),
             "behind": batch.behind,
         }
-        self._line(event, text)
+        self._line(event, f"{text}\n      {verdict.message}" if has_failed else text)
 
     def followed(self, name: str, result: Result, behind: int) -> None:
         """Reports that a mirror was brought up to date, and how many messages have landed since the update began."""
@@ -253,9 +262,11 @@ class Report:
         first, colon, rest = text.partition(":")
         return f"{self._coloured('ERROR', first + colon)}{rest}"
 
-    def _reasons(self, reasons: Mapping[str, int]) -> str:
+    def _reasons(self, landed: Result | Landed) -> str:
         """Returns the reasons of dead letters, as they follow the number of dead letters."""
-        return self._in_yellow(f" ({most_frequent(reasons)})") if reasons else ""
+        waived = sum(landed.waived.values())
+        more = f"; {grouped(waived)} waived" if waived else ""
+        return self._in_yellow(f" ({most_frequent(landed.reasons)}{more})") if landed.reasons else ""
 
     def _in_yellow(self, text: str) -> str:
         return self._painted(text, COLOURS["WARN"])

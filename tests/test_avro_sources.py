@@ -45,8 +45,8 @@ sources:
   - {{name: lines, format: oceanbase_avro, files: "in/lines/*"}}
   - {{name: dump, {DUMPS}, table: in/dump}}
   - {{name: older, format: oceanbase_avro, files: "in/older/*"}}
-  - {{name: damaged, format: oceanbase_avro, files: "in/damaged/*"}}
-  - {{name: damaged_dump, {DUMPS}, table: in/damaged_dump}}
+  - {{name: damaged, format: oceanbase_avro, files: "in/damaged/*", dead_letters: {{fail: null}}}}
+  - {{name: damaged_dump, {DUMPS}, table: in/damaged_dump, dead_letters: {{fail: null}}}}
   - {{name: maps, format: maps, schema: "formats/{{{{ var('of') }}}}.avsc", files: "in/maps/*"}}
   - name: shop
     format: debezium_avro

@@ -165,15 +165,23 @@ def test_topics(broker: Broker, project: Followed, monkeypatch: pytest.MonkeyPat
     produce(range(100, 103), 1)
     broker.produce("continuous", [Message(b"{", partition=1)])
     ran = project.follow(second, "-s", "app_to_changelog", "--log-format", "json")
-    assert ran.code == 0, ran.err
+    # One of four messages is a dead letter; the stream goes on until it is stopped.
+    assert ran.code == 1, ran.err
     (event,) = [event for event in map(json.loads, ran.err.splitlines()) if event["event"] == "progress"]
-    assert event.pop("time") and event.pop("seconds") > 0 and event.pop("batch") > 4
+    assert event.pop("time") and event.pop("seconds") > 0
+    number = event.pop("batch")
+    assert number > 4
+    why = f"batch {number}: 1 dead letter in 4 messages, the limit of 1 % is reached: 1 not-json"
+    assert event.pop("message") == f"{why}; runner dead-letters -s app shows them"
+    assert project.results["app_to_changelog"]["message"].startswith(why)
     assert event == {
         "event": "progress",
         "name": "app_to_changelog",
         "messages": 4,
         "rows": {"row": 3, "ddl": 0, "control": 0, "dead_letter": 1},
         "reasons": {"not-json": 1},
+        "waived": {},
+        "status": "fail",
         "behind": 0,
     }
     project.ok("test", "-q", "-s", "conserved_app")

@@ -18,6 +18,7 @@ import pytest
 
 from runner import cli, contract
 from runner.project import (
+    dead_letters,
     nodes,
     parse,
     project,
@@ -170,6 +171,8 @@ def test_every_project_key_is_documented() -> None:
         *settings.SETTINGS,
         *STORAGES,
         *nodes.SCHEMA_CHANGES,
+        *dead_letters.DEAD_LETTER_KEYS,
+        *dead_letters.WAIVER_KEYS,
         *sources.SOURCE_KEYS,
         *sources.TABLE_KEYS,
         *properties.PROPERTY_KEYS,
@@ -274,6 +277,7 @@ def test_every_reason_of_dead_letters_is_documented_and_has_a_case() -> None:
         re.findall(r"dead_letter: ([\w-]+)", "".join(path.read_text() for path in (ROOT / "formats").glob("*.yml")))
     )
     assert in_macros | in_functions | in_specs | {"empty"} == reasons
+    assert {*contract.REASONS} == in_macros | in_functions | {"empty"}
     cases = "\n".join(path.read_text() for path in (ROOT / "formats/cases").rglob("*.rows.yml"))
     # A blank line of a file is no message, so no case can have an empty one: see the table of raw messages in
     # test_streams.

@@ -32,7 +32,7 @@ COMMITS = {
 MESSAGES_OF_A_FILE = 2_000
 SECONDS_OF_A_RUN = 300
 PROJECT = f"""
-sources: [{{name: app, format: canal, files: in/*}}]
+sources: [{{name: app, format: canal, files: in/*, dead_letters: {{fail: null}}}}]
 target: calm
 targets:
   calm: {{path: lake/calm}}

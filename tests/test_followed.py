@@ -104,7 +104,10 @@ def test_what_cannot_be_followed_fails_a_test(tmp_path: Path) -> None:
     key = {"key": ["id"]}
     more = {"id": "int", "s": "string", "n": "string"}
     settings: dict[str, dict[str, Any]] = dict.fromkeys(tables, key)
-    settings["seen"] = {**key, "acknowledged": "2023-05-02"}
+    known = {"through": "2023-05-02", "because": "the partition was empty"}
+    settings["seen"] = {**key, "acknowledged": {**known, "until": "9999-12-31"}}
+    # What was known for a time speaks again.
+    settings["lost"] = {**key, "acknowledged": {**known, "until": "2023-06-01"}}
     settings["added"] = {**key, "columns": more}
     mirrors(project, **settings)
     built = project.run("build", "-s", " ".join(tables))

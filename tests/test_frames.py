@@ -174,7 +174,7 @@ def test_escapes_that_are_none(text: str | None) -> None:
 
 PROJECT = """
 sources:
-  - {name: events, format: ticdc_open, table: dump}
+  - {name: events, format: ticdc_open, table: dump, dead_letters: {fail: null}}
 """
 LANDED = """
 select kind, op, seq.row, reason, detail, after['id'] as id, raw

@@ -64,7 +64,7 @@ def messages_of_formats(
         written = [base64.b64encode(one) for one in messages] if is_binary(name) else messages
         files[f"in/{name}.{ending}"] = b"\n".join(written) + b"\n"
         own = CASES / name / "record.avsc"
-        of_format = {"format": name, **({"schema": str(own)} if own.is_file() else {})}
+        of_format = {"format": name, "dead_letters": {"fail": None}, **({"schema": str(own)} if own.is_file() else {})}
         if name in IN_FILES_TOO:
             sources.append({"name": f"file_{name}", **of_format, "files": f"in/{name}.{ending}"})
         kafka = {"servers": broker.servers, "topics": f"samples_{name}"}
@@ -133,6 +133,7 @@ def test_records_with_keys_land_as_their_cases_say(
         case = read_yaml(path.with_name(path.name.replace(".records.jsonl", ".rows.yml"))).value
         expected[name] = [{key: value for key, value in row.items() if key in OF_RECORDS} for row in case["rows"]]
         given = {"name": name, "format": path.parent.name, "kafka": {"servers": broker.servers, "topics": topic}}
+        given |= {"dead_letters": {"fail": None}}
         sources.append(json.dumps(given | case.get("source", {})))
     project(project_of(*sources))
     assert len(expected) >= 8 and runner("run", "-s", "config.materialized:streaming").code == 0

@@ -31,6 +31,7 @@ sources:
   - name: changes
     format: maps
     table: in/dump
+    dead_letters: {fail: null}
     registry:
       url: "{{ env_var('REGISTRY', public=true) }}"
       user: loader
@@ -38,6 +39,7 @@ sources:
   - name: eight
     format: {extends: maps, message: {framing: schema_number_8}}
     files: in/eight/*
+    dead_letters: {fail: null}
     schema: schemas
 """
 ROW = map_of(["null", "long", "string"])

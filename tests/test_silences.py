@@ -54,7 +54,7 @@ sources:
     format: keyless
     files: in/*.jsonl
     tables: [{name: order, key: [id]}]
-  - {name: bad, format: right, files: bad/*.jsonl}
+  - {name: bad, format: right, files: bad/*.jsonl, dead_letters: {fail: null}}
   - {name: of_pattern, format: right, files: later/*.jsonl}
   - {name: of_folder, format: right, files: folder}
   - {name: of_deep_pattern, format: right, files: "deep/*/*.jsonl"}

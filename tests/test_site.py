@@ -225,7 +225,8 @@ def test_what_has_landed_is_on_the_page(project: Callable[..., Path], runner: Ca
     day, minute = 86_400_000, 60_000
     first = 1_772_323_200_000  # 2026-03-01 00:00 UTC
     sent = [inserted(1, first), inserted(2, first + 5 * minute), inserted(3, first + 40 * day), "{", "[]", "{}"]
-    two = "sources:\n  - {name: s, format: lean, files: in/*}\n  - {name: empty, format: lean, files: none/*}\n"
+    half = "{name: s, format: lean, files: in/*, dead_letters: {fail: null}}"
+    two = f"sources:\n  - {half}\n  - {{name: empty, format: lean, files: none/*}}\n"
     project({"project.yml": f"name: x\n{two}", "in/a.jsonl": "\n".join(sent)})
     assert runner("run", "-s", "s_to_changelog").code == 0
     ran = runner("docs", "generate")

@@ -103,7 +103,7 @@ def comparable(rows: list[dict[str, Any]]) -> list[str]:
     ids=len,
 )
 def test_the_same_rows_land_everywhere(spark: object, project: Write, runner: Runner, formats: tuple[str, ...]) -> None:
-    reads = [f"{{name: {one}, format: {one}, files: in/{one}/*}}" for one in formats]
+    reads = [f"{{name: {one}, format: {one}, files: in/{one}/*, dead_letters: {{fail: null}}}}" for one in formats]
     files = {
         "project.yml": f"{TARGETS}sources: [{', '.join(reads)}]\n",
         "models/nested.sql": NESTED,

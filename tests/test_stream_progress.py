@@ -12,6 +12,7 @@ from typing import Any
 from unittest.mock import Mock
 
 from runner.engine.errors import QueryFailed, query_errors
+from runner.project.inputs import DeadLetterLimits
 from runner.project.nodes import Graph, Model, Node
 from runner.run.continuous import Continuous, Follower, Following, Stream
 from runner.run.landing import Landing
@@ -60,8 +61,10 @@ class Query:
 
 
 NODE = Node("app_to_changelog", "model", Model("", "streaming"))
-# What is asked of its source is only whether it reads topics.
-SOURCE: Any = SimpleNamespace(model="a", messages=SimpleNamespace(topics=None))
+# What is asked of its source: whether it reads topics, and how many dead letters are too many.
+SOURCE: Any = SimpleNamespace(
+    model="a", name="a", messages=SimpleNamespace(topics=None), dead_letters=DeadLetterLimits(fail=None)
+)
 NOTHING: Any = None
 
 

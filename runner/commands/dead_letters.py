@@ -36,7 +36,7 @@ DECIDED_BY = {
     "schema-mismatch": ("message.schemas", "message"),
     "schema-unknown": ("message.registry", "message"),
 }
-COLUMNS = ("id", "source", "reason", "detail", "table", "messages", "last_day", "first_seen", "last_seen")
+COLUMNS = ("id", "source", "reason", "detail", "table", "state", "messages", "last_day", "first_seen", "last_seen")
 TRIED = ("id", "source", "reason", "detail", "table", "messages", "land", "as_rows", "still")
 ENDINGS = {"json": ".jsonl", "avro": ".base64"}
 
@@ -66,7 +66,7 @@ def dead_letters(
         )
     workspace, of_id = Workspace(call.project), "" if action == "export" else word or ""
     run = _run(workspace, source)
-    chosen = Chosen(reason or "", table or "", _instant(since), of_id)
+    chosen = Chosen(reason or "", tuple(table.split(".")) if table else (), _instant(since), of_id)
     # Mistakes in the arguments do not wait until Spark is imported.
     from runner.engine.errors import QueryFailed
 

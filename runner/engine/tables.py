@@ -26,7 +26,7 @@ from runner.engine.messages import changelog_stream, start_stream
 from runner.engine.progress import Position, Progress, Refreshes
 from runner.engine.session import Spark
 from runner.errors import full_refresh
-from runner.project.inputs import Deferred, Target
+from runner.project.inputs import Deferred, Target, Waiver
 from runner.project.properties import Contract
 from runner.render import name as quoted
 from runner.storage.data import Increment, Layout, Macro
@@ -295,16 +295,24 @@ class Tables:
     # --- changelogs
 
     def start(
-        self, name: str, sql: str, run_id: str, trigger: Mapping[str, Any], batch: int | None, are_few: bool
+        self,
+        name: str,
+        sql: str,
+        run_id: str,
+        trigger: Mapping[str, Any],
+        batch: int | None,
+        are_few: bool,
+        waivers: Sequence[Waiver] = (),
     ) -> StreamingQuery:
         """Starts a stream over new messages; every message lands once, however earlier runs ended. `batch` is the
         number of the only batch, None if there may be several; `are_few` is True if the stream will read few messages.
+        Dead letters that one of the `waivers` waives are counted apart.
         """
         sink = self.storage.sink(name)
         # A clone takes the views and functions of this session along, which the SQL names. It has catalogs of its own:
         # this session may not see for a while what they write.
         spark = self.spark if sink.table else self.spark.for_messages(are_few)
-        frame = changelog_stream(spark, sql, self.macro("landed_counts"), run_id, batch)
+        frame = changelog_stream(spark, sql, self.macro("landed_counts", waivers), run_id, batch)
         self.storage.create_changelog(name)
         checkpoint = self.checkpoint(name)
         checkpoint.drop_leftovers()

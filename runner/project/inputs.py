@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 
 from runner.errors import Where
@@ -181,6 +182,58 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
+class Limit:
+    """A number of dead letters or, if it `is_share`, a share of the messages in percent."""
+
+    number: Decimal
+    is_share: bool = False
+
+    def is_reached(self, dead_letters: int, messages: int) -> bool:
+        """Returns True if so many dead letters of so many messages are as many as the limit, or more.
+
+        >>> Limit(Decimal(2)).is_reached(1, 9), Limit(Decimal(1), True).is_reached(2, 200)
+        (False, True)
+        """
+        most = self.number * messages / 100 if self.is_share else self.number
+        return dead_letters > 0 and dead_letters >= most
+
+    def __str__(self) -> str:
+        return f"{self.number} %" if self.is_share else str(self.number)
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """Dead letters that are expected: those with a `reason` and, if they are named, with a detail of the shape of
+    `detail`, and in a `table`, of whose name the first parts may be missing. `because` says why they are expected,
+    `until` is the last day on which the waiver holds, `where` the place at which it is written.
+    """
+
+    reason: str
+    detail: str
+    table: tuple[str, ...]
+    because: str
+    until: date | None
+    where: Where | None = field(default=None, repr=False, compare=False)
+
+    def has_ended(self, today: date) -> bool:
+        return self.until is not None and self.until < today
+
+    def waives_same_as(self, other: Waiver) -> bool:
+        return (self.reason, self.detail, self.table) == (other.reason, other.detail, other.table)
+
+
+@dataclass(frozen=True)
+class DeadLetterLimits:
+    """The limits of a source for the dead letters that a run, or a batch of a stream, has landed: from `warn` on the
+    run warns, from `fail` on it fails; None for no limit. Dead letters that are `waived` do not count.
+    """
+
+    warn: Limit | None = Limit(Decimal(1))
+    fail: Limit | None = Limit(Decimal(1), True)
+    waived: tuple[Waiver, ...] = ()
+
+
+@dataclass(frozen=True)
 class Place:
     """The place in the log of changes at which a dump was taken. `kind` says how a change is compared with it: by its
     `numbers`, in one of the `logs` if any are named; by its global transaction id, which is one of `ids`: server, first
@@ -208,7 +261,7 @@ class Place:
 class Source:
     """Messages of one format, and their place. `zone` is the time zone of their local times. `generation` is the number
     of the full load to which new rows belong. `at` is the place in the log at which its rows were taken, if it is
-    named. `written` is the source's entry in project.yml.
+    named. `dead_letters` are the limits for its dead letters. `written` is the source's entry in project.yml.
     """
 
     name: str
@@ -221,6 +274,7 @@ class Source:
     generation: int = 0
     freshness: Freshness = ANY_AGE
     at: Place | None = None
+    dead_letters: DeadLetterLimits = DeadLetterLimits()
     written: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from runner.errors import Where
 from runner.project.inputs import Place, Source
 from runner.storage.data import Layout
 
@@ -88,6 +90,25 @@ class MirrorColumn:
 
 
 @dataclass(frozen=True)
+class Acknowledged:
+    """The changes of a mirror's table up to an instant, in microseconds: a person has looked at them. `because` says
+    why they need nothing, `until` is the last day on which this holds, `where` the place at which it is written.
+    """
+
+    through: int
+    because: str = ""
+    until: date | None = None
+    where: Where | None = field(default=None, repr=False, compare=False)
+
+    def has_ended(self, today: date) -> bool:
+        return self.until is not None and self.until < today
+
+    def covers(self, at: int, today: date) -> bool:
+        """Returns True if a person knows, today, of a change at an instant."""
+        return at < self.through and not self.has_ended(today)
+
+
+@dataclass(frozen=True)
 class Mirror:
     """
     A table as it is in its database, typed, made of its changes. Changes of a later table of `tables` come after those
@@ -95,7 +116,7 @@ class Mirror:
 
     `without_key` says what becomes of changes of a table without a key. `on_truncate` says what happens when the table
     is emptied, `on_drift` when it has columns that the mirror lacks, except those that are `left_out`. `acknowledged`
-    is an instant in microseconds: up to it, a person has looked at the changes that cannot be followed.
+    says of which changes that cannot be followed a person knows.
     """
 
     name: str
@@ -107,7 +128,7 @@ class Mirror:
     on_drift: str = "warn"
     left_out: tuple[str, ...] = ()
     where: str = ""
-    acknowledged: int | None = None
+    acknowledged: Acknowledged | None = None
 
     @property
     def ways(self) -> Mapping[str, str]:

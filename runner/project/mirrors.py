@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import Problems, nearest_or_all, placed
+from runner.project.dead_letters import read_until
 from runner.project.inputs import Place, Source, Target
-from runner.project.mirror import HISTORY, Mirror, MirrorColumn, MirroredTable, MirrorQuery
+from runner.project.mirror import HISTORY, Acknowledged, Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.nodes import DataTest, Model, Node, Project
 from runner.project.properties import data_tests, optional_text
 from runner.project.settings import (
@@ -25,10 +26,9 @@ from runner.project.settings import (
     read_settings,
     setting_name,
 )
-from runner.project.sources import read_table_name
 from runner.project.sql_analysis import expression
 from runner.project.tables_seen import MOST_DIGITS
-from runner.spec.values import one_of, texts
+from runner.spec.values import one_of, read_table_name, texts
 from runner.spec.words import Format
 from runner.storage.data import Layout
 from runner.yaml_text import Yaml, whole_number
@@ -37,6 +37,7 @@ MIRROR_KEYS = (
     *("name", "description", "of", "key", "columns", "left_out", "history", "where", "without_key", "on_truncate"),
     *("on_drift", "acknowledged", "config", "tags", "data_tests", "tests"),
 )
+ACKNOWLEDGED_KEYS = ("through", "because", "until")
 COLUMN_KEYS = ("type", "sent_as", "default", "description", "data_tests", "tests")
 # Setting -> its values; the first is the default.
 CHOICES = {
@@ -161,9 +162,9 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
     for name in CHOICES:
         with problems.gathered():
             chosen[name] = _choice(yaml, name)
-    acknowledged: int | None = None
+    acknowledged: Acknowledged | None = None
     with problems.gathered():
-        acknowledged = _moment(yaml.get("acknowledged"))
+        acknowledged = _acknowledged(yaml["acknowledged"]) if yaml.get("acknowledged") else None
     with problems.gathered():
         if chosen["without_key"] == "count" and chosen["history"] == "true":
             message = "rows that are only counted have no history: nothing tells two of them apart"
@@ -181,10 +182,21 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
     return Mirror(name, tables, key, columns, left_out=left_out, where=where, acknowledged=acknowledged, **settings)
 
 
-def _moment(yaml: Yaml | None) -> int | None:
+def _acknowledged(yaml: Yaml) -> Acknowledged:
+    """Returns what a person knows of: a day or an instant alone, or `through` it, with a reason and an end."""
+    if not isinstance(yaml.value, dict):
+        return Acknowledged(_moment(yaml), where=yaml.where())
+    yaml.only(ACKNOWLEDGED_KEYS)
+    for key in ("through", "because"):
+        if not yaml.get(key) or not yaml[key].value:
+            hint = 'acknowledged: {through: 2026-11-28, because: "the partition was empty", until: 2027-01-31}'
+            raise yaml.error("mirror-setting", f'"acknowledged" needs "{key}"', hint)
+    until = read_until(yaml.get("until"), "mirror-setting")
+    return Acknowledged(_moment(yaml["through"]), yaml["because"].text(), until, yaml.where())
+
+
+def _moment(yaml: Yaml) -> int:
     """Returns the end of a day, or an instant in UTC, in microseconds."""
-    if yaml is None:
-        return None
     try:
         moment = datetime.fromisoformat(yaml.text())
     except ValueError:

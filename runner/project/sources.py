@@ -10,6 +10,7 @@ from typing import Any
 from runner.errors import Problems, RunnerError, Where, nearest_or_all
 from runner.files import is_uri
 from runner.patterns import escaped
+from runner.project.dead_letters import read_dead_letters
 from runner.project.dumps import FORMS, read_dump, read_jdbc, read_place
 from runner.project.inputs import (
     ANY_AGE,
@@ -33,7 +34,7 @@ from runner.project.topics import read_topics
 from runner.project.variables import Filler, texts_of
 from runner.spec.formats import FormatFolders
 from runner.spec.schemas import Schemas, read_registry, schemas_at, with_schemas
-from runner.spec.values import one_of, read_path, read_zone
+from runner.spec.values import one_of, read_table_name, read_zone
 from runner.spec.vocabulary import LOADS
 from runner.spec.words import Format
 from runner.yaml_text import Yaml, whole_number
@@ -41,14 +42,12 @@ from runner.yaml_text import Yaml, whole_number
 MESSAGE_KEYS = ("files", "table", "kafka", "jdbc")
 SOURCE_KEYS = (
     *("name", "description", "format", "schema", "registry", "zone", "generation", "loads", "tables", "freshness"),
-    *("dump", "at", *MESSAGE_KEYS),
+    *("dump", "at", "dead_letters", *MESSAGE_KEYS),
 )
 # The folder for results of queries, beside the tables; the image of a row in the message that a row becomes.
 RESULTS, ROW = "_results", ("row",)
 MOST_GENERATIONS = 2**31 - 1
 TABLE_KEYS = ("name", "key", "columns", "zone")
-# Tenant, database, schema and table.
-MOST_PARTS = 4
 
 
 def read_sources(yaml: Yaml | None, formats: FormatFolders, root: Path, filler: Filler) -> list[Source]:
@@ -91,6 +90,7 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: Filler) -> S
         _generation(yaml.get("generation")),
         read_freshness(yaml.get("freshness")),
         at,
+        read_dead_letters(yaml.get("dead_letters"), chosen),
         dict(yaml.value),
     )
 
@@ -193,18 +193,6 @@ def read_tables(yaml: Yaml | None) -> tuple[TableSettings, ...]:
             out.append(TableSettings(name, key, texts_of(entry.get("columns")), zone, entry))
     problems.raise_if_any()
     return tuple(out)
-
-
-def read_table_name(yaml: Yaml) -> tuple[str, ...]:
-    """Returns the parts of a table's name; raises `spec-path` if there are too many parts or they cannot be read."""
-    parts = tuple(read_path(yaml))
-    if len(parts) > MOST_PARTS:
-        raise yaml.error(
-            "spec-path",
-            f'the table name "{yaml.text()}" has {len(parts)} parts',
-            'it may have four: tenant, database, schema, table; put a part with dots in quotes: shop."v1.orders"',
-        )
-    return parts
 
 
 def _unique(sources: list[Source]) -> None:

@@ -22,7 +22,7 @@ from runner.project.inputs import Source
 from runner.project.mirror import Mirror
 from runner.project.nodes import Node
 from runner.run.execute import Execution
-from runner.run.results import Batch, Result
+from runner.run.results import GOOD, Batch, Result, Verdict, judged
 from runner.run.schedule import Listener
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ class Watcher(Listener, Protocol):
 class Stream:
     """A running stream. `newest` is the number of the newest batch that was seen, `awaited` the number of the newest
     batch when the stream was asked to stop. `behind` is the number of messages that the newest batch left to later
-    ones. `pause` is the number of seconds before the stream is started again if it fails.
+    ones. `verdict` is the worst one on a batch. `pause` is the number of seconds before the stream is started again if
+    it fails.
     """
 
     node: Node
@@ -65,6 +66,7 @@ class Stream:
     is_stopped: bool = False
     behind: int | None = None
     landed: Landed = field(default_factory=Landed)
+    verdict: Verdict = GOOD
     pause: float = FIRST_PAUSE_SECONDS
 
     def new_batches(self) -> Iterator[Batch]:
@@ -78,13 +80,11 @@ class Stream:
                 yield self._counted(progress)
 
     def _counted(self, progress: Any) -> Batch:
+        new, behind = landed([progress]), lag(json.loads(progress.json)["sources"])
         batch = Batch(
-            progress.batchId,
-            landed([progress]),
-            progress.batchDuration / 1000,
-            lag(json.loads(progress.json)["sources"]),
+            progress.batchId, new, progress.batchDuration / 1000, behind, judged(self.source, new, progress.batchId)
         )
-        self.newest, self.behind = batch.number, batch.behind
+        self.newest, self.behind, self.verdict = batch.number, batch.behind, self.verdict.worse(batch.verdict)
         self.landed += batch.landed
         return batch
 
@@ -185,7 +185,7 @@ class Continuous:
             return stream
         notes = dict.fromkeys((*before.notes, *stream.notes, "it had failed, and was started again"))
         pause = min(2 * before.pause, LONGEST_PAUSE_SECONDS)
-        return replace(stream, landed=before.landed, notes=tuple(notes), pause=pause)
+        return replace(stream, landed=before.landed, verdict=before.verdict, notes=tuple(notes), pause=pause)
 
     def _pause(self, stream: Stream) -> None:
         again = partial(self._start, stream.node, stream.source, stream.number, stream)
@@ -213,7 +213,8 @@ class Continuous:
                 self._failed(stream, failure)
             else:
                 if has_ended:
-                    self._ended(stream, self.landing.result(stream.source, stream.landed, stream.notes))
+                    result = self.landing.result(stream.source, stream.landed, stream.notes, stream.verdict)
+                    self._ended(stream, result)
 
     def _report(self, stream: Stream, batch: Batch) -> None:
         if not batch.landed.messages:
@@ -310,7 +311,7 @@ class Continuous:
         """
         if isinstance(failure, SparkGone) and self.signals.count:
             stopped = "its JVM was stopped too: the next run lands the batch that was in flight"
-            self._ended(stream, Result(stream.node.name, "model", "success", notes=(*stream.notes, stopped)))
+            self._ended(stream, Result(stream.node.name, "model", *stream.verdict, notes=(*stream.notes, stopped)))
         else:
             self.landing.set_aside(stream.source, failure)
             result = self.execution.failed(stream.node, failure)

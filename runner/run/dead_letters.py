@@ -16,12 +16,12 @@ Row = Mapping[str, Any]
 
 
 class Chosen(NamedTuple):
-    """Which dead letters: of a reason, of a table, landed since an instant, with an id of their own or of their group;
-    an empty text stands for all.
+    """Which dead letters: of a reason, of a table (the last parts of its name), landed since an instant, with an id of
+    their own or of their group; what is empty stands for all.
     """
 
     reason: str = ""
-    table: str = ""
+    table: tuple[str, ...] = ()
     since: str = ""
     id: str = ""
 

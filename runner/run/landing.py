@@ -21,7 +21,7 @@ from runner.engine.tables import check_consistency
 from runner.errors import full_refresh
 from runner.project.inputs import Messages, Source, Topics
 from runner.project.topics import without_secrets
-from runner.run.results import Result, silences
+from runner.run.results import Result, Verdict, silences
 from runner.run.source_files import SourceFiles, shown
 
 if TYPE_CHECKING:
@@ -100,28 +100,31 @@ class Landing:
         # finished first.
         batch = checkpoint.next_batch if trigger == ALL_NEW and not has_limit else None
         sql, are_few = self.compiled.nodes[source.model].sql, trigger == ALL_NEW and self.files[source.name].are_few()
-        return self.tables.start(source.model, sql, self.run_id, trigger, batch, are_few)
+        waivers = source.dead_letters.waived
+        return self.tables.start(source.model, sql, self.run_id, trigger, batch, are_few, waivers)
 
     def _landed_by(self, source: Source, query: Any) -> Landed:
         progress = query.recentProgress
         self.remember(source, newest_landed(progress))
         return landed_in(progress)
 
-    def result(self, source: Source, landed: Landed, notes: tuple[str, ...]) -> Result:
-        """Returns the result of a model whose stream has ended: a warning if there are notes, dead letters, parts that
-        no row has, or no files.
+    def result(self, source: Source, landed: Landed, notes: tuple[str, ...], verdict: Verdict) -> Result:
+        """Returns the result of a model whose stream has ended, with a verdict on its dead letters: at least a warning
+        if there are notes, parts that no row has, or no files.
         """
         silent = silences(self.compiled.nodes[source.model].promises, landed, source.name)
         aside = self._aside(source)
         notes = (*notes, *aside, *self._unmatched(source, landed), *self._after(source), *(str(one) for one in silent))
-        status = "warn" if notes or landed.reasons else "success"
+        status, message = verdict.worse(Verdict("warn" if notes else "success"))
         return Result(
             source.model,
             "model",
             status,
-            notes=notes,
+            message,
+            notes,
             rows=landed.numbers,
             reasons=landed.reasons,
+            waived=landed.waived,
             is_incomplete=bool(aside),
         )
 

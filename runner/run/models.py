@@ -21,7 +21,7 @@ from runner.project.mirror import MirrorQuery
 from runner.project.nodes import Graph, Model, Node, SeedFile
 from runner.project.sql_functions import SqlFunction, distinct
 from runner.render import name as quoted
-from runner.run.results import Result
+from runner.run.results import Result, judged
 
 if TYPE_CHECKING:
     from runner.run.run import Run
@@ -80,7 +80,7 @@ class Models:
         self.views.was_made(node.name)
         if source.name in self.mirrored:
             self.seen.look(source)
-        result = self.landing.result(source, landed, notes)
+        result = self.landing.result(source, landed, notes, judged(source, landed))
         unknown = notes_on_landed(self.tables, source, landed.rows["row"], self.landing.run_id, began)
         return replace(result, notes=(*result.notes, *unknown))
 

@@ -156,7 +156,7 @@ class Schedule:
                 continue
             node, number, _ = self.running.pop(future)
             self._ended(node, number, result)
-            if result.has_failed:
+            if result.stops_readers or (result.has_failed and self.fail_fast):
                 self._failed(node)
 
     def _failed(self, node: Node) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -270,7 +271,8 @@ class _Reader:
 
     def _lose(self, row: Row, why: str) -> None:
         """Records a statement that cannot be followed, unless the table was emptied later or a person knows of it."""
-        is_known = self.mirror.acknowledged is not None and (row["at"] or 0) < self.mirror.acknowledged
+        known, today = self.mirror.acknowledged, datetime.now(timezone.utc).date()
+        is_known = known is not None and known.covers(row["at"] or 0, today)
         if not is_known and not any(one.empties for one in self.found):
             text = " ".join((row["statement"] or row["op"]).split())
             self.lost.append(Lost(row["source"], row["batch"], text, why, row["at"]))

@@ -19,6 +19,8 @@ PATH_PART = re.compile(r'"([^"]+)"|([^."\s]+)')
 FIELD_KEYS = ("at", "as", "unknown", "pattern", "dot", "count", "shift")
 IMAGE_KEYS = ("at", "over", "text", "image", "names", "value", "type", "name", "prefix", "removed")
 PATHS_OF_IMAGES = ("over", "names", "removed")
+# Tenant, database, schema and table.
+MOST_PARTS = 4
 OFFSET = re.compile(r"(?:UTC|GMT|UT)?[+-](?:(?:0[0-9]|1[0-7]):[0-5][0-9]|18:00)")
 # Most names of three letters are abbreviations that stand for several zones, such as CST: only these are allowed.
 ZONE = re.compile(r"UTC|GMT|UCT|PRC|ROC|ROK|[CEMW]ET|(?![A-Z]{3}$)[A-Z][A-Za-z0-9_+\-]*(/[A-Za-z0-9_+\-]+)*")
@@ -126,6 +128,18 @@ def placeholders(text: str) -> tuple[str, ...]:
 def read_path(yaml: Yaml) -> FieldPath:
     """Returns the parts of a path such as `a.b."c.d"`."""
     return split_path(yaml.text(), yaml)
+
+
+def read_table_name(yaml: Yaml) -> tuple[str, ...]:
+    """Returns the parts of a table's name; raises `spec-path` if there are too many parts or they cannot be read."""
+    parts = tuple(read_path(yaml))
+    if len(parts) > MOST_PARTS:
+        raise yaml.error(
+            "spec-path",
+            f'the table name "{yaml.text()}" has {len(parts)} parts',
+            'it may have four: tenant, database, schema, table; put a part with dots in quotes: shop."v1.orders"',
+        )
+    return parts
 
 
 def split_path(text: str, yaml: Yaml) -> FieldPath:
