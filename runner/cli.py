@@ -63,7 +63,7 @@ LINE = "print the script for this shell; candidates: print what could stand at t
 AGAINST = "the database, jdbc:KIND://HOST/DATABASE, or a file or folder of files with the rows of its tables"
 DEAD_LETTERS = (
     "list groups that look alike, show ID with its text, try what the formats make of them now, land those that they "
-    "understand now, export them to a file that parse reads"
+    "understand now, waive a group in project.yml, export them to a file that parse reads"
 )
 LETTER = "the id of a message or of a group; with export: the file to write"
 CHANGED = (
@@ -184,13 +184,17 @@ COMMANDS = (
     ),
     Command(
         *("dead-letters", "dead_letters:dead_letters", "look at messages that could not be understood, and land them"),
-        argument("action", DEAD_LETTERS, ("list", "show", "try", "land", "export"), required=False, default="list"),
+        argument(
+            "action", DEAD_LETTERS, ("list", "show", "try", "land", "waive", "export"), required=False, default="list"
+        ),
         argument("word", LETTER, metavar="[ID|FILE]", required=False),
         option("--source NAME", "only of this source (default: all)", shell_complete=completed("sources")),
         option("--reason REASON", "only those with this reason"),
         option("--table TABLE", "only those of this table, as far as they name one"),
         option("--since TIME", "only those that have landed since a day or an instant"),
         option("--as-case NAME", "with export: write a case of the format, with what the messages are now"),
+        option("--because TEXT", "with waive: why these dead letters are expected"),
+        option("--until DAY", "with waive: the last day on which they are"),
         option("--dry-run", "with land: only say what would land, as try does"),
         option("--output", "how to print the rows (default: table)", ("table", "json"), default="table"),
     ),

@@ -134,6 +134,14 @@ def whole_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
 
 
+def last_leaf(node: Any) -> Any:
+    """Returns the last value in the text of a block. The end of the block itself is where the next block begins."""
+    while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        node = last[1] if isinstance(last, tuple) else last
+    return node
+
+
 def yaml_files(folder: Path) -> list[Path]:
     """Returns the YAML files in a folder and in the folders below it."""
     return sorted(path for path in folder.rglob("*") if path.suffix in (".yml", ".yaml"))

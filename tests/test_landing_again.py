@@ -139,3 +139,53 @@ def test_what_lands_once_more(tmp_path: Path, storage: str, monkeypatch: pytest.
     made.ok("test", "-s", "conserved_shop", "orders", *target)
     made.ok("run", "--full-refresh", *target)
     assert found == (mirrored(made, *target), changelog(made, *target))
+
+
+def test_one_by_one(tmp_path: Path) -> None:
+    """What a person sees of one message, what is written to files, and a waiver."""
+    made = project(tmp_path, WRONG)
+    made.write({"in/2.jsonl": lines(*SECOND, LATIN)})
+    assert made.run("run").code == 1
+    found = {(one["reason"], one["detail"]): one for one in letters(made)}
+    upsert = found["unknown-op", 'type: "UPSERT"']
+    shown = made.run("dead-letters", "show", upsert["id"]).out.splitlines()
+    where = next(line for line in shown if line.startswith("decided"))
+    assert where.startswith("decided  by op.cases, at ") and "canal.yml:" in where
+    # The marks stand below the field that names the operation.
+    text, marks = shown[-2], shown[-1]
+    assert text[marks.index("^") : marks.index("^") + marks.count("^")] == '"type": "UPSERT"'
+    of_one = made.run("dead-letters", "show", found["not-json", None]["example"]).out.splitlines()
+    assert of_one[0] == f"{found['not-json', None]['example']}  not-json" and of_one[-2].endswith(BROKEN)
+    assert of_one[-1].index("^") == of_one[-2].index('"broken')
+    none = made.run("dead-letters", "show", "0000")
+    assert none.code == 2 and "error[dead-letter-unknown]" in none.err
+
+    refused = made.run("dead-letters", "export", "all.jsonl")
+    assert refused.code == 2 and "several formats" in refused.err
+    made.ok("dead-letters", "export", "all.jsonl", "--source", "shop")
+    assert (made / "all.jsonl").read_bytes() == lines(
+        *[one for one in [*FIRST, *SECOND] if one == BROKEN or "UPSERT" in one], LATIN
+    )
+    made.write({"formats/mine.yml": RIGHT})
+    made.ok("dead-letters", "export", "--as-case", "upsert", "--reason", "unknown-op", "--source", "shop")
+    case = made.ok("test", "-s", "resource_type:unit_test", "format:mine")
+    assert "upsert" in case and (made / "formats/cases/mine/upsert.rows.yml").read_text().count("op: insert") == 3
+
+    assert "there are no such dead letters" in made.run("dead-letters", "export", "x.jsonl", "--reason", "empty").err
+    broken = made.run("dead-letters", "waive", upsert["id"], "--because", "x", "--until", "never")
+    assert (
+        broken.code == 2 and "error[source-waiver]" in broken.err and "waived" not in (made / "project.yml").read_text()
+    )
+    made.ok(
+        "dead-letters",
+        "waive",
+        found["not-json", None]["id"],
+        "--because",
+        "cut by the sender",
+        "--until",
+        "2999-01-31",
+    )
+    state = {one["reason"]: one["state"] for one in letters(made)}
+    assert (state["not-json"], state["not-utf8"]) == ("waived", "open")
+    made.write({"in/3.jsonl": BROKEN + "\n"})
+    assert "1 waived" in made.ok("run", "-s", "shop_to_changelog")

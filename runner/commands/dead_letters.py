@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,8 +16,10 @@ from runner.commands.parse import case_of
 from runner.commands.run import land_and_build
 from runner.commands.session import session, session_to_read
 from runner.counts import counted, enumeration
-from runner.errors import RunnerError, Where, excerpt, from_here, nearest_or_all
+from runner.errors import RunnerError, RunnerErrors, Where, excerpt, from_here, nearest_or_all
+from runner.files import read_text, write_whole
 from runner.project.inputs import RECORDS, Source
+from runner.project.waivers import with_waiver
 from runner.run.run import Run
 from runner.run.workspace import Selection, Workspace
 
@@ -36,66 +39,74 @@ DECIDED_BY = {
     "schema-mismatch": ("message.schemas", "message"),
     "schema-unknown": ("message.registry", "message"),
 }
-COLUMNS = ("id", "source", "reason", "detail", "table", "state", "messages", "last_day", "first_seen", "last_seen")
+GROUPS = ("id", "source", "reason", "detail", "table", "state", "messages", "last_day", "first_seen", "last_seen")
 TRIED = ("id", "source", "reason", "detail", "table", "messages", "land", "as_rows", "still")
 ENDINGS = {"json": ".jsonl", "avro": ".base64"}
 
 
+class Asked(NamedTuple):
+    """What is asked of an action. `word` is an id, or the file to write; `as_case` the name of a case to write;
+    `because` and `until` are what a waiver says.
+    """
+
+    action: str
+    word: str
+    as_case: str
+    because: str
+    until: str
+    output: str
+
+    @property
+    def id(self) -> str:
+        return "" if self.action == "export" else self.word
+
+
 def dead_letters(
     call: Call,
-    action: str,
-    word: str | None,
     source: str | None,
     reason: str | None,
     table: str | None,
     since: str | None,
-    as_case: str | None,
     dry_run: bool,
-    output: str,
+    **asked: str | None,
 ) -> int:
     """Runs one of the actions on the dead letters that are chosen."""
     from runner.run.dead_letters import Chosen
 
-    needed = {"show": "ID", "export": "" if as_case else "FILE"}.get(action)
-    if needed and not word:
-        hint = f"runner dead-letters {action} {needed}"
-        raise RunnerError("usage", f"the following arguments are required: {needed}", hint=hint)
-    if as_case and action != "export":
-        raise RunnerError(
-            "usage", '"--as-case" belongs to export', hint=f"runner dead-letters export --as-case {as_case}"
-        )
-    workspace, of_id = Workspace(call.project), "" if action == "export" else word or ""
+    own = Asked(**{name: value or "" for name, value in asked.items()})
+    _check(own)
+    workspace = Workspace(call.project)
     run = _run(workspace, source)
-    chosen = Chosen(reason or "", tuple(table.split(".")) if table else (), _instant(since), of_id)
+    chosen = Chosen(reason or "", tuple(table.split(".")) if table else (), _instant(since), own.id)
     # Mistakes in the arguments do not wait until Spark is imported.
     from runner.engine.errors import QueryFailed
 
     try:
-        if action == "land" and not dry_run:
+        if own.action == "land" and not dry_run:
             return _land(call, workspace, run, chosen)
-        exported = _looked_at(call, run, chosen, action, output)
+        with session_to_read(run, call.report):
+            write = ACTIONS[own.action](call, run, _letters(run, chosen), own)
     except QueryFailed as failure:
         call.report.query_failed(failure.message)
         return 1
-    if exported:
-        _export(call, exported, run, word, as_case)
+    if write:
+        write()
     return 0
 
 
-def _looked_at(call: Call, run: Run, chosen: Chosen, action: str, output: str) -> Exported | None:
-    """Prints what an action that changes no table shows; returns the messages to export, if they are asked for."""
-    with session_to_read(run, call.report):
-        letters = _letters(run, chosen)
-        match action:
-            case "export":
-                return _exported(letters, run)
-            case "show":
-                _show(call, run, letters, chosen.id)
-            case "list":
-                _print(call, letters.groups(), COLUMNS, output)
-            case _:
-                _print(call, letters.tried(), TRIED, output)
-    return None
+def _check(asked: Asked) -> None:
+    """Raises `usage` for arguments that an action lacks, and for those of another action."""
+    needed = {"show": ("ID",), "export": () if asked.as_case else ("FILE",), "waive": ("ID", "--because TEXT")}
+    own = needed.get(asked.action, ())
+    if lacking := [name for name, value in zip(own, (asked.word, asked.because)) if not value]:
+        hint = " ".join(("runner dead-letters", asked.action, *own))
+        raise RunnerError("usage", f"the following arguments are required: {', '.join(lacking)}", hint=hint)
+    for name, action in (("as_case", "export"), ("because", "waive"), ("until", "waive")):
+        flag, value = f"--{name.replace('_', '-')}", getattr(asked, name)
+        if value and asked.action != action:
+            raise RunnerError(
+                "usage", f'"{flag}" belongs to {action}', hint=f"runner dead-letters {action} {flag} {value}"
+            )
 
 
 def _run(workspace: Workspace, name: str | None) -> Run:
@@ -139,17 +150,35 @@ def _print(call: Call, rows: list[Row], columns: Iterable[str], output: str) -> 
         call.report.table(list(columns), rows)
 
 
+def _list(call: Call, run: Run, letters: DeadLetters, asked: Asked) -> None:
+    """Prints groups that look alike."""
+    _print(call, letters.groups(), GROUPS, asked.output)
+
+
+def _try(call: Call, run: Run, letters: DeadLetters, asked: Asked) -> None:
+    """Prints groups with what the formats make of their messages now."""
+    _print(call, letters.tried(), TRIED, asked.output)
+
+
 # --- one message
 
 
-def _show(call: Call, run: Run, letters: DeadLetters, word: str) -> None:
-    """Prints the newest of the dead letters with this id: why it is one, where it lies, and its text."""
-    found = letters.newest()
-    if not found:
-        hint = "runner dead-letters lists groups, with the id of each"
-        raise RunnerError("dead-letter-unknown", f'no dead letter and no group has the id "{word}"', hint=hint)
-    source = next(one for one in _sources(run) if one.name == found[0]["source"])
-    for line in _told(source, found[0]):
+def _one(letters: DeadLetters, asked: Asked) -> Row:
+    """Returns the newest of the dead letters with this id; raises `dead-letter-unknown`."""
+    if found := letters.newest():
+        return found[0]
+    hint = "runner dead-letters lists groups, with the id of each"
+    raise RunnerError("dead-letter-unknown", f'no dead letter and no group has the id "{asked.id}"', hint=hint)
+
+
+def _source_of(run: Run, row: Row) -> Source:
+    return next(one for one in _sources(run) if one.name == row["source"])
+
+
+def _show(call: Call, run: Run, letters: DeadLetters, asked: Asked) -> None:
+    """Prints why a message is a dead letter, where it lies, and its text."""
+    row = _one(letters, asked)
+    for line in _told(_source_of(run, row), row):
         call.report.payload(line)
 
 
@@ -246,50 +275,42 @@ def _land(call: Call, workspace: Workspace, run: Run, chosen: Chosen) -> int:
 # --- files
 
 
-class Exported(NamedTuple):
-    """Messages as lines of a file that ends in `ending`, and the format that they are of."""
-
-    lines: list[bytes]
-    ending: str
-    source: Source
-
-
-def _exported(letters: DeadLetters, run: Run) -> Exported:
-    """Returns the messages; raises `usage` if they are of several formats."""
+def _export(call: Call, run: Run, letters: DeadLetters, asked: Asked) -> Callable[[], None]:
+    """Returns what writes the messages to a file that `parse` reads or, with a name, to a case of their format; raises
+    `usage` if they are of several formats.
+    """
     rows = letters.newest(None)
     sources = [one for one in _sources(run) if any(row["source"] == one.name for row in rows)]
     if len({one.format.name for one in sources}) != 1:
         what = "messages of several formats go into files of their own" if sources else "there are no such dead letters"
         raise RunnerError("usage", what, hint="--source NAME")
-    encoding = sources[0].format.message.encoding
+    source, encoding = sources[0], sources[0].format.message.encoding
     is_record = any(_has_more_than_a_line(row) for row in rows) and encoding == "json"
-    ending = RECORDS if is_record else ENDINGS[encoding]
+    ending = RECORDS if is_record else f".messages{ENDINGS[encoding]}" if asked.as_case else ENDINGS[encoding]
+    folder = run.project.root / "formats" / "cases" / source.format.name
+    file = folder / f"{asked.as_case}{ending}" if asked.as_case else Path(asked.word)
+    if not file.name.endswith(ending):
+        raise RunnerError("usage", f'the file must end in "{ending}", so that parse reads it', hint=f"{file}{ending}")
     ordered = sorted(rows, key=lambda row: (row["source"], row["seq"]["arrival"]))
-    return Exported([_line(row, ending) for row in ordered], ending, sources[0])
+    lines = [_line(row, ending) for row in ordered]
+    return partial(_write, call, source, file, lines, f"{asked.as_case}.rows.yml" if asked.as_case else "")
+
+
+def _write(call: Call, source: Source, file: Path, lines: list[bytes], rows: str) -> None:
+    content = b"".join(line + b"\n" for line in lines)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    call.report.payload(f"{counted(len(lines), 'message')} written to {from_here(file)}")
+    if rows:
+        arguments = MessagesArguments(call.project, source.format.name, str(file), source.zone)
+        (file.parent / rows).write_text(case_of(arguments, content, call.report))
+        told = "what they are now, to be corrected to what they should be"
+        call.report.payload(f"{told}, to {from_here(file.parent / rows)}")
 
 
 def _has_more_than_a_line(row: Row) -> bool:
     """Returns True if a line of a file cannot hold a message with all that came with it."""
     return row["origin"]["key"] is not None or bool(row["origin"]["headers"]) or "\n" in (row["raw"] or "")
-
-
-def _export(call: Call, exported: Exported, run: Run, word: str | None, name: str | None) -> None:
-    """Writes messages to a file that `parse` reads or, with a name, to a case of their format."""
-    lines, ending, source = exported
-    ending = RECORDS if name and ending == RECORDS else f".messages{ending}" if name else ending
-    folder = run.project.root / "formats" / "cases" / source.format.name
-    file = folder / f"{name}{ending}" if name else Path(str(word))
-    if not file.name.endswith(ending):
-        raise RunnerError("usage", f'the file must end in "{ending}", so that parse reads it', hint=f"{file}{ending}")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    content = b"".join(line + b"\n" for line in lines)
-    file.write_bytes(content)
-    call.report.payload(f"{counted(len(lines), 'message')} written to {from_here(file)}")
-    if name:
-        arguments = MessagesArguments(call.project, source.format.name, str(file), source.zone)
-        rows = folder / f"{name}.rows.yml"
-        rows.write_text(case_of(arguments, content, call.report))
-        call.report.payload(f"and what they are now to {from_here(rows)}: write there what they should be")
 
 
 def _line(row: Row, ending: str) -> bytes:
@@ -302,3 +323,37 @@ def _line(row: Row, ending: str) -> bytes:
     record = {"topic": origin["topic"], "key": origin["key"], "headers": headers, "value": raw}
     written = {name: value for name, value in record.items() if value not in (None, [])}
     return json.dumps(written, ensure_ascii=False).encode()
+
+
+# --- waivers
+
+
+def _waive(call: Call, run: Run, letters: DeadLetters, asked: Asked) -> Callable[[], None]:
+    """Returns what writes a waiver of a group into project.yml."""
+    row = _one(letters, asked)
+    waiver = {"reason": row["reason"], "detail": row["shape"], "table": row["named"], "because": asked.because}
+    said = {name: value for name, value in {**waiver, "until": asked.until}.items() if value}
+    return partial(_write_waiver, call, run.project.root / "project.yml", row["source"], said)
+
+
+def _write_waiver(call: Call, file: Path, source: str, waiver: Mapping[str, str]) -> None:
+    """Writes a waiver; leaves the file as it was, and raises what is wrong with it, if it cannot be read then."""
+    before = read_text(file)
+    write_whole(file, with_waiver(before, source, waiver))
+    try:
+        Workspace(call.project)
+    except (RunnerError, RunnerErrors):
+        write_whole(file, before)
+        raise
+    call.report.payload(f"waived in {from_here(file)}: {waiver['reason']}, {waiver.get('detail', 'any detail')}")
+
+
+Action = Callable[["Call", "Run", "DeadLetters", Asked], "Callable[[], None] | None"]
+ACTIONS: dict[str, Action] = {
+    "list": _list,
+    "show": _show,
+    "try": _try,
+    "land": _try,
+    "waive": _waive,
+    "export": _export,
+}

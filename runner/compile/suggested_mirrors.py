@@ -26,6 +26,7 @@ from runner.project.tables_seen import (
 )
 from runner.spec.words import Types
 from runner.sql_text import digits_of
+from runner.yaml_text import last_leaf
 
 PLAIN_TEXT = re.compile(r"[^\W\d][\w.]*(?: [\w.]+)*")
 # Words that YAML may read as something else than a text.
@@ -238,7 +239,7 @@ def _edits(text: str, mirror: Mapping[str, Any], found: Sequence[Difference]) ->
             else:
                 yield node.start_mark.index, end, _without_comment(one)
     added = [one for one in found if not one.before]
-    end = _last_leaf(columns).end_mark.index
+    end = last_leaf(columns).end_mark.index
     if columns.flow_style:
         end = columns.value[-1][1].end_mark.index
         yield end, end, "".join(f", {one.name}: {_without_comment(one)}" for one in added)
@@ -253,14 +254,6 @@ def _without_comment(one: Difference) -> str:
 
 def _line_end(text: str, start: int) -> int:
     return len(text) if (end := text.find("\n", start)) < 0 else end
-
-
-def _last_leaf(node: Any) -> Any:
-    """Returns the last value in the text of a block. The end of the block itself is where the next block begins."""
-    while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
-        last = node.value[-1]
-        node = last[1] if isinstance(last, tuple) else last
-    return node
 
 
 def _scalar(text: str) -> str:
