@@ -33,9 +33,10 @@ select
   count_if(kind = 'row') as rows,
   {{- controls }}
   count_if(kind = 'ddl') as ddls,
-  count_if(kind = 'dead_letter') as dead_letters
+  count_if(kind = 'dead_letter') as dead_letters,
+  count_if(kind = 'dead_letter' and {{ is_waived_anywhere(sources) }}) as waived
 from (
-{{- all_sources(sources, ['kind', 'source', 'op', 'tenant', 'db_name', 'schema_name', 'table_name', 'event_time', 'produced_at', 'seq', 'origin', 'loaded_at']) }}
+{{- all_sources(sources, ['kind', 'source', 'op', 'tenant', 'db_name', 'schema_name', 'table_name', 'event_time', 'produced_at', 'seq', 'origin', 'loaded_at'] + (['reason', 'detail'] if sources | selectattr('dead_letters.waived') | list else [])) }}
 )
 {{- which }}
 group by {{ by | map('name') | join(', ') }}
@@ -129,4 +130,9 @@ select *, {{ tables_named_in('statement') }} as tables from (
 )
 {%- endmacro -%}
 {%- macro view_control_events(sources) -%} {{ view_of_kind(sources, 'control') }} {%- endmacro -%}
-{%- macro view_dead_letters(sources) -%} {{ view_of_kind(sources, 'dead_letter') }} {%- endmacro -%}
+{#- A waived dead letter is one that its source expects. Those whose messages have landed since are in no view. -#}
+{%- macro view_dead_letters(sources) -%}
+select *, if({{ is_waived_anywhere(sources) }}, 'waived', 'open') as state from (
+{{ view_of_kind(sources, 'dead_letter') }}
+)
+{%- endmacro -%}
