@@ -103,7 +103,8 @@ def test_what_lands_once_more(tmp_path: Path, storage: str, monkeypatch: pytest.
     upserts = ("shop", "unknown-op", 'type: "UPSERT"', "shop.orders", 3)
     broken, latin = ("shop", "not-json", None, None, 1), ("shop", "not-utf8", None, None, 1)
     parts = {
-        ("changes", "unknown-op", f'kind: "{kind}"', table, 1) for kind, table in (("upsert", "s.t"), ("mystery", "t"))
+        ("changes", "unknown-op", f'change.kind: "{kind}"', table, 1)
+        for kind, table in (("upsert", "s.t"), ("mystery", "t"))
     }
     assert groups(made, *target) == {upserts, broken, latin} | parts
     assert groups(made, *target, "--source", "shop", "--reason", "unknown-op", "--table", "orders") == {upserts}
@@ -118,7 +119,7 @@ def test_what_lands_once_more(tmp_path: Path, storage: str, monkeypatch: pytest.
         "row insert",
     )
     assert (tried["not-json", None]["land"], tried["not-json", None]["still"]) == (0, "not-json")
-    assert tried["unknown-op", 'kind: "mystery"']["still"] == "a part of a message"
+    assert tried["unknown-op", 'change.kind: "mystery"']["still"] == "a part of a message"
     assert mirrored(made, *target)[0]["n"] == 5 and len(letters(made, *target)) == 5
 
     # Killed when the messages are placed and have not landed: the next run lands them, and each once.

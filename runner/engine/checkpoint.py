@@ -179,6 +179,11 @@ class Checkpoint:
         """The folder of the messages that land once more, with a folder for each time that a person has asked."""
         return f"{self.folder}/again"
 
+    @property
+    def has_one_stream(self) -> bool:
+        """True if an earlier version has written the checkpoint, of messages that land for the first time only."""
+        return self.newest_plan >= 0 and len(self._ends(self.newest_plan)) == 1
+
     def again_waiting(self) -> list[str]:
         """Returns the folders of messages that have not landed once more yet."""
         read = {path.rsplit("/", 2)[-2] for path in self._files_read(1)}
@@ -241,12 +246,15 @@ class Checkpoint:
         newest = self.newest_commit
         if newest < 0:
             return -1
-        path = f"{self.folder}/offsets/{newest}"
-        # A version, what holds for the batch, and the end of each stream; `-` where a stream has not begun.
-        ends = self.files.read(path).splitlines()[2:]
+        ends = self._ends(newest)
         if len(ends) <= stream or ends[stream] == "-":
             return -1
-        return int(mapping(ends[stream], path).get("logOffset", -1))
+        return int(mapping(ends[stream], f"{self.folder}/offsets/{newest}").get("logOffset", -1))
+
+    def _ends(self, batch: int) -> list[str]:
+        """Returns where each stream ends in the plan of a batch; `-` where a stream has not begun."""
+        # Before them are the number of a version, and what holds for the batch.
+        return self.files.read(f"{self.folder}/offsets/{batch}").splitlines()[2:]
 
     def begun_files(self) -> set[str]:
         """Returns the files of the batch that was started and not committed, as paths of this machine."""
