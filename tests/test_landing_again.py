@@ -161,12 +161,12 @@ def test_one_by_one(tmp_path: Path) -> None:
     none = made.run("dead-letters", "show", "0000")
     assert none.code == 2 and "error[dead-letter-unknown]" in none.err
 
-    refused = made.run("dead-letters", "export", "all.jsonl")
-    assert refused.code == 2 and "several formats" in refused.err
+    of_several = made.run("dead-letters", "export", "all.jsonl")
+    assert of_several.code == 2 and "several formats" in of_several.err
     made.ok("dead-letters", "export", "all.jsonl", "--source", "shop")
-    assert (made / "all.jsonl").read_bytes() == lines(
-        *[one for one in [*FIRST, *SECOND] if one == BROKEN or "UPSERT" in one], LATIN
-    )
+    # Two files that were written in the same millisecond have no order.
+    refused = [*(one for one in [*FIRST, *SECOND] if one == BROKEN or "UPSERT" in one), LATIN]
+    assert sorted((made / "all.jsonl").read_bytes().splitlines()) == sorted(lines(*refused).splitlines())
     made.write({"formats/mine.yml": RIGHT})
     made.ok("dead-letters", "export", "--as-case", "upsert", "--reason", "unknown-op", "--source", "shop")
     case = made.ok("test", "-s", "resource_type:unit_test", "format:mine")
