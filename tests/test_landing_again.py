@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from tests import pages
 from tests.landed import Project
 from tests.storages import STORAGES, TARGETS
 
@@ -190,3 +192,27 @@ def test_one_by_one(tmp_path: Path) -> None:
     assert (state["not-json"], state["not-utf8"]) == ("waived", "open")
     made.write({"in/3.jsonl": BROKEN + "\n"})
     assert "1 waived" in made.ok("run", "-s", "shop_to_changelog")
+
+
+PAGE = Path(__file__).parent.parent / "docs/operations.md"
+
+
+def test_the_page_shows_what_comes_out(tmp_path: Path) -> None:
+    """Each line that the page shows begins a line of what the commands above it print; files change as it goes on."""
+    made, said = Project(tmp_path, {}), ""
+    for block in pages.blocks(PAGE):
+        if block.name:
+            made.write({block.name: block.text})
+        elif block.kind == "sh":
+            said = ""
+            for words in pages.commands([block]):
+                ran = made.run(*words)
+                # The first run has more dead letters than a run may have.
+                assert ran.code == (words == ["run"]), ran.err
+                said += ran.out
+        else:
+            shown = [line.rstrip() for line in said.splitlines()]
+            missing = [line for line in block.text.splitlines() if not any(one.startswith(line) for one in shown)]
+            assert not missing, said
+    waived = yaml.safe_load((made / "project.yml").read_text())["sources"][0]["dead_letters"]["waived"]
+    assert [one["because"] for one in waived] == ["cut off by the sender"]
