@@ -80,7 +80,10 @@ EXECUTING = (
     option("--threads N", "how many models and tests run at the same time (default: 4)", int, default=4),
     DEFER,
 )
-BUILDING = (*EXECUTING, FULL_REFRESH, option("--empty", NO_ROWS))
+ACCEPT_LOSS = option(
+    "--accept-loss", "with --full-refresh: drop changelogs also if their messages are not all there any more"
+)
+BUILDING = (*EXECUTING, FULL_REFRESH, ACCEPT_LOSS, option("--empty", NO_ROWS))
 OF_MESSAGES = (
     shared("--zone ZONE", 'the time zone of local times, as "zone" of a source'),
     shared("--schema FILE", SCHEMA, Path, multiple=True),

@@ -258,7 +258,12 @@ def test_messages_that_are_gone_are_said(broker: Broker, runner: Runner, capsys:
     assert ran.code == 0 and "WARN=1" in ran.err and "cannot be counted again: 5 of aged_allowed/0" in ran.err, ran.err
     # Once said, it is not said again.
     assert "gone from Kafka" not in runner("run", "-s", "remade_allowed_to_changelog").err
-    assert runner("build", "-s", "source:aged+1 source:remade+1", "--full-refresh").code == 0
+    refused = runner("build", "-s", "source:aged+1 source:remade+1", "--full-refresh")
+    assert (
+        refused.code == 2 and refused.err.count("error[source-not-replayable]") == 2 and "aged/0 offset" in refused.err
+    )
+    assert landed(capsys, "aged") == [f"aged/0/{n}={n}" for n in range(5)]
+    assert runner("build", "-s", "source:aged+1 source:remade+1", "--full-refresh", "--accept-loss").code == 0
     assert landed(capsys, "remade") == [f"remade/0/{n}={n + 20}" for n in range(8)]
 
 

@@ -216,3 +216,19 @@ def test_the_page_shows_what_comes_out(tmp_path: Path) -> None:
             assert not missing, said
     waived = yaml.safe_load((made / "project.yml").read_text())["sources"][0]["dead_letters"]["waived"]
     assert [one["because"] for one in waived] == ["cut off by the sender"]
+
+
+def test_a_full_refresh_does_not_lose_what_is_gone(tmp_path: Path) -> None:
+    made = project(tmp_path, RIGHT)
+    made.run("run")
+    before = mirrored(made)
+    (made / "in/1.jsonl").unlink()
+    made.write({"in/2.jsonl": lines(*SECOND)})
+    refused = made.run("run", "--full-refresh")
+    assert refused.code == 2 and "error[source-not-replayable]" in refused.err and "1 file, such as" in refused.err
+    assert "--> project.yml:" in refused.err and before == mirrored(made)
+    # What the mirror has is not lost if the run after that is an ordinary one.
+    made.run("run")
+    assert [row["n"] for row in mirrored(made)][:4] == [5, 60, 7, 9]
+    made.run("run", "--full-refresh", "--accept-loss")
+    assert [row["n"] for row in mirrored(made)][:2] == [60, 9]

@@ -140,6 +140,7 @@ def test_retry_takes_what_failed_and_what_lacks_its_rows(
         "fail_fast": True,
         "defer": True,
         "full_refresh": True,
+        "accept_loss": True,
         "unit_only": False,
         "data_only": False,
         "empty": True,

@@ -29,6 +29,7 @@ class RunArguments:
     threads: int = 4
     fail_fast: bool = False
     full_refresh: bool = False
+    accept_loss: bool = False
     continuous: bool = False
     trigger: str | None = None
     unit_only: bool = False

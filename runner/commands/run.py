@@ -34,7 +34,7 @@ from runner.run.workspace import NOTHING, ProjectArguments, Selection, Workspace
 # Command -> the types of the nodes that it runs.
 RESOURCE_TYPES = {"run": {"model"}, "seed": {"seed"}, "test": {*TESTS}, "build": {"seed", "model", *TESTS}}
 # Arguments that run_results.json keeps as they are, so that a run can be run again.
-KEPT = ("threads", "fail_fast", "full_refresh", "unit_only", "data_only", "empty", "defer")
+KEPT = ("threads", "fail_fast", "full_refresh", "accept_loss", "unit_only", "data_only", "empty", "defer")
 AGAIN = ("error", "fail", "skipped")
 UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes"}
 
@@ -134,7 +134,7 @@ def _settings(workspace: Workspace, nodes: list[Node], arguments: RunArguments) 
         "state": str(selection.state.absolute()) if selection.state else None,
         **{name: getattr(arguments, name) for name in KEPT},
     }
-    return Settings(arguments.full_refresh, arguments.empty, deferred, again)
+    return Settings(arguments.full_refresh, arguments.empty, deferred, arguments.accept_loss, again)
 
 
 def deferred_tables(workspace: Workspace, run: Collection[str], folder: Path | None) -> Deferred:
@@ -170,7 +170,12 @@ def _run_continuously(arguments: RunArguments, report: Report) -> int:
         return 0
     if others:
         report.say(f"only sources are landed continuously, and mirrors of them follow; left out: {', '.join(others)}")
-    run = Run(workspace, "run --continuous", [*sources, *mirrors], Settings(arguments.full_refresh))
+    run = Run(
+        workspace,
+        "run --continuous",
+        [*sources, *mirrors],
+        Settings(arguments.full_refresh, accepts_loss=arguments.accept_loss),
+    )
     with session(run, report):
         from runner.run.continuous import Continuous
 

@@ -294,7 +294,8 @@ class Landing:
         if lost and topics.options["failOnDataLoss"] == "true":
             raise QueryFailed(
                 f"messages that were not read yet are gone from Kafka: {enumeration(lost)}; "
-                f"{full_refresh(source.model)} lands what is still there, or allow_loss: true goes on without them"
+                f"{full_refresh(source.model)} --accept-loss lands what is still there, or allow_loss: true goes on "
+                "without them"
             )
         checkpoint.write_topic_ids({**known, **now.ids})
         self.spark.measures.expect(source.model, rows=now.left(wanted))

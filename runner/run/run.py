@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a run. With `full_refresh` tables are built again. If `reads_nothing` is True, all that the nodes
+    """The settings of a run. With `full_refresh` tables are built again, if it `accepts_loss` also of sources whose
+    messages are not all there any more. If `reads_nothing` is True, all that the nodes
     read has no rows. `deferred` are the tables of another run that this run reads. `arguments` are those with which
     this run can be run again.
     """
@@ -41,6 +42,7 @@ class Settings:
     full_refresh: bool = False
     reads_nothing: bool = False
     deferred: Deferred | None = None
+    accepts_loss: bool = False
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -119,7 +121,15 @@ class Run:
         """Sets the session in which the run works from now on. A full refresh begins here."""
         self.spark = spark
         if self.settings.full_refresh:
+            if not self.settings.accepts_loss:
+                self._check_replayable()
             self.tables.refreshes.begin(self.tables_growing, self.run_id)
+
+    def _check_replayable(self) -> None:
+        from runner.run.replay import check_replayable
+
+        landed = (node.model.source for node in self.nodes if node.model)
+        check_replayable(self.spark, self.tables, [source for source in landed if source])
 
     def take_tables(self) -> None:
         """Locks the tables that the run is about to write, and records them, so that they are known when no node has
