@@ -128,6 +128,10 @@ COMMANDS = (
         option("--orphans", "list the tables that the project has written and no node has any more"),
     ),
     Command(
+        *("state", "state:state", "list the tables of the target: size, how far each has read, what waits"),
+        option("--output", "how to print it (default: table)", ("table", "json"), default="table"),
+    ),
+    Command(
         *("show", "tables:show", "show the first rows of a model or query", *SELECTION, DEFER),
         option("--inline SQL", "show the rows of this query instead of a model's"),
         option("--limit N", "show at most N rows (default: 10)", int, default=10),
