@@ -172,7 +172,7 @@ def test_topics(broker: Broker, project: Followed, monkeypatch: pytest.MonkeyPat
     number = event.pop("batch")
     assert number > 4
     why = f"batch {number}: 1 dead letter in 4 messages, the limit of 1 % is reached: 1 not-json"
-    assert event.pop("message") == f"{why}; runner dead-letters -s app shows them"
+    assert event.pop("message") == f"{why}; runner dead-letters --source app shows them"
     assert project.results["app_to_changelog"]["message"].startswith(why)
     assert event == {
         "event": "progress",

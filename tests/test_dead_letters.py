@@ -113,7 +113,7 @@ def test_the_verdict_says_numbers_limit_reasons_and_what_to_do() -> None:
     verdict = judged(source, Landed(20, rows, {"no-op": 4, "not-json": 3, "empty": 1}, waived={"no-op": 4}), 7)
     assert verdict.message == (
         "batch 7: 4 dead letters in 20 messages, the limit of 1 % is reached: 3 not-json, 1 empty; "
-        "runner dead-letters -s shop shows them"
+        "runner dead-letters --source shop shows them"
     )
 
 

@@ -27,6 +27,13 @@ def log(folder: Path, name: str, *entries: tuple[str, int]) -> None:
     (folder / name).write_text("\n".join(["v1", *lines]))
 
 
+def plan(folder: Path, batch: int, files: int, again: int | None = None) -> None:
+    """The plan of a batch: where the stream of files ends, and that of messages that land once more."""
+    (folder / "offsets").mkdir(exist_ok=True)
+    ends = [json.dumps({"logOffset": files}), "-" if again is None else json.dumps({"logOffset": again})]
+    (folder / f"offsets/{batch}").write_text("\n".join(["v1", '{"batchWatermarkMs":0}', *ends]))
+
+
 def test_files_of_all_committed_batches(tmp_path: Path) -> None:
     """Old commits are gone and old entries compacted; what was planned and not committed does not count."""
     sources, commits = tmp_path / "sources/0", tmp_path / "commits"
@@ -35,6 +42,7 @@ def test_files_of_all_committed_batches(tmp_path: Path) -> None:
     log(sources, "11", ("file:///in/e", 11))
     log(sources, ".11.crc")
     commits.mkdir()
+    plan(tmp_path, 10, 10)
     for batch in (9, 10):
         (commits / str(batch)).write_text("v1\n{}")
     (commits / ".10.crc").write_text("")
@@ -69,9 +77,10 @@ def test_a_file_is_left_out_of_a_batch_that_was_begun(tmp_path: Path, name: str,
     log(sources, "8", ("file:///in/old", 8))
     log(sources, name, *earlier, ("file:///in/a%20b", 9), ("file:///in/c", 9))
     (sources / f".{name}.crc").touch()
-    for folder, number in (("commits", 8), ("offsets", 8), ("offsets", 9)):
-        (tmp_path / folder).mkdir(exist_ok=True)
-        (tmp_path / folder / str(number)).write_text("v1\n{}")
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits/8").write_text("v1\n{}")
+    for number in (8, 9):
+        plan(tmp_path, number, number)
     assert checkpoint.begun_files() == {"/in/a b", "/in/c"}
     checkpoint.leave_out({"/in/a b", "/in/old"})
     assert checkpoint.begun_files() == {"/in/c"} and checkpoint.has_unfinished_batch
@@ -80,6 +89,32 @@ def test_a_file_is_left_out_of_a_batch_that_was_begun(tmp_path: Path, name: str,
     checkpoint.leave_out({"/in/c"})
     assert checkpoint.begun_files() == set() and not checkpoint.has_unfinished_batch
     assert [path.name for path in sources.iterdir()] == ["8"] and checkpoint.paths_read() == {"/in/old"}
+
+
+def test_messages_land_once_more_in_batches_of_their_own(tmp_path: Path) -> None:
+    """Such a batch leaves the log of files where it was: numbers of the log and of batches part."""
+    checkpoint = Checkpoint(LocalFiles(), str(tmp_path))
+    log(tmp_path / "sources/0", "0", ("file:///in/a", 0))
+    plan(tmp_path, 0, 0)
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits/0").write_text("v1\n{}")
+    checkpoint.expect_again()
+    assert (checkpoint.again_waiting(), checkpoint.again_batches()) == ([], [])
+    for name in ("one", "two"):
+        (tmp_path / "again" / name).mkdir(parents=True)
+    checkpoint.expect_again()
+    assert (checkpoint.again_waiting(), checkpoint.again_batches()) == (["one", "two"], [1])
+    log(tmp_path / "sources/1", "0", (f"file://{tmp_path}/again/one/part-0.parquet", 0))
+    plan(tmp_path, 1, 0, 0)
+    assert checkpoint.again_waiting() == ["one", "two"] and checkpoint.has_unfinished_batch
+    checkpoint.expect_again()
+    assert checkpoint.again_batches() == [1, 2]
+    (tmp_path / "commits/1").write_text("v1\n{}")
+    assert checkpoint.again_waiting() == ["two"] and checkpoint.paths_read() == {"/in/a"}
+    # The next file is entry 1 of its log, and comes with batch 2.
+    log(tmp_path / "sources/0", "1", ("file:///in/b", 1))
+    plan(tmp_path, 2, 1, 0)
+    assert checkpoint.begun_files() == {"/in/b"} and checkpoint.paths_read() == {"/in/a"}
 
 
 def test_a_fingerprint_is_read_as_it_was_written(tmp_path: Path) -> None:

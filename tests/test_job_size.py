@@ -109,7 +109,7 @@ def landed(folder: Path, *names: str) -> None:
         (checkpoint / log).mkdir(parents=True)
     read = [{"path": f"file://{folder}/in/{name}", "timestamp": 1, "batchId": 0} for name in names]
     (checkpoint / "sources/0/0").write_text("\n".join(["v1", *map(json.dumps, read)]))
-    (checkpoint / "offsets/0").write_text("v1\n{}\n{}")
+    (checkpoint / "offsets/0").write_text('v1\n{}\n{"logOffset":0}\n-')
     (checkpoint / "commits/0").write_text("v1\n{}")
 
 
@@ -123,7 +123,7 @@ def test_which_files_that_have_landed_are_read_again(
     runner("run", "--full-refresh", *APP)
     runner("test", "-s", "conserved_app")
     # A batch that was begun may have other files than those that are new.
-    (folder / "warehouse/_checkpoints/app_to_changelog/offsets/1").write_text("v1\n{}\n{}")
+    (folder / "warehouse/_checkpoints/app_to_changelog/offsets/1").write_text('v1\n{}\n{"logOffset":0}\n-')
     runner("run", *APP)
     (folder / "warehouse/_checkpoints/app_to_changelog/commits/1").write_text("v1\n{}")
     (folder / "warehouse/_checkpoints/app_to_changelog/sources/0/0").write_text("v1\n{")

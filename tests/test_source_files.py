@@ -43,7 +43,7 @@ def test_a_stream_is_not_needed_where_all_files_were_read(tmp_path: Path, change
         (tmp_path / f"in/{name}.jsonl").write_text("{}")
     read = [{"path": f"file://{tmp_path}/in/{name}.jsonl", "timestamp": 1, "batchId": 0} for name in ("a", "b%201")]
     (tmp_path / "checkpoint/sources/0/0").write_text("\n".join(["v1", *map(json.dumps, read)]))
-    (tmp_path / "checkpoint/offsets/0").write_text("v1\n{}\n{}")
+    (tmp_path / "checkpoint/offsets/0").write_text('v1\n{}\n{"logOffset":0}\n-')
     (tmp_path / "checkpoint/commits/0").write_text("v1\n{}")
     apply, expected = CHANGES[change]
     apply(tmp_path)

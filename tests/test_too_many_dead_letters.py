@@ -87,11 +87,11 @@ def test_a_run_with_too_many_ends_with_1_and_all_is_built(tmp_path: Path) -> Non
     many = "7 messages: 3 row, 4 dead_letter (2 not-json, 1 not-an-object, 1 unknown-op) in"
     why = "the limit of 1 % is reached: 2 not-json, 1 not-an-object, 1 unknown-op"
     assert f"FAIL streaming model many_to_changelog [{many}" in said
-    assert f"\n      4 dead letters in 7 messages, {why}; runner dead-letters -s many shows them\n" in said
+    assert f"\n      4 dead letters in 7 messages, {why}; runner dead-letters --source many shows them\n" in said
     assert "WARN streaming model few_to_changelog [101 messages: 100 row, 1 dead_letter (1 not-json) in" in said
     waived = "7 messages: 3 row, 4 dead_letter (3 unknown-op, 1 not-json; 3 waived) in"
     assert f"WARN streaming model waived_to_changelog [{waived}" in said
-    assert "the limit of 50 % is reached: 1 not-json; runner dead-letters -s ended shows them" in said
+    assert "the limit of 50 % is reached: 1 not-json; runner dead-letters --source ended shows them" in said
     assert "ERROR=2 SKIP=0" in said.splitlines()[-1]
     answer = project.results["waived_to_changelog"]["adapter_response"]
     assert answer["waived"] == {"not-json": 1, "unknown-op": 2} and answer["rows"]["dead_letter"] == 4

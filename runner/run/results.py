@@ -105,7 +105,7 @@ def judged(source: Source, landed: Landed, batch: int | None = None) -> Verdict:
         counts = f"{counted(dead, 'dead letter')} in {counted(messages, 'message')}"
         why = f"the limit of {fail} is reached: {most_frequent(landed.unexpected)}"
         where = "" if batch is None else f"batch {batch}: "
-        return Verdict("fail", f"{where}{counts}, {why}; runner dead-letters -s {source.name} shows them")
+        return Verdict("fail", f"{where}{counts}, {why}; runner dead-letters --source {source.name} shows them")
     return Verdict("warn" if warn and warn.is_reached(dead, messages) else "success")
 
 

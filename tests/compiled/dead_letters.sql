@@ -1,3 +1,4 @@
+select *, if(false, 'waived', 'open') as state from (
 select * from (
   select `kind`, 'canal' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
     `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
@@ -166,3 +167,4 @@ select * from (
     `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `declared_to_changelog`
 )
 where kind = 'dead_letter'
+)

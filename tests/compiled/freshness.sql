@@ -8,7 +8,8 @@ select
   count_if(kind = 'row') as rows,
   count_if(kind = 'control') as controls,
   count_if(kind = 'ddl') as ddls,
-  count_if(kind = 'dead_letter') as dead_letters
+  count_if(kind = 'dead_letter') as dead_letters,
+  count_if(kind = 'dead_letter' and false) as waived
 from (
   select `kind`, 'canal' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`,
     `loaded_at` from `canal_to_changelog`
