@@ -39,7 +39,7 @@ DECIDED_BY = {
     "schema-mismatch": ("message.schemas", "message"),
     "schema-unknown": ("message.registry", "message"),
 }
-GROUPS = ("id", "source", "reason", "detail", "table", "state", "messages", "last_day", "first_seen", "last_seen")
+GROUPS = ("id", "source", "reason", "detail", "table", "state", "messages", "last_day", "last_seen")
 TRIED = ("id", "source", "reason", "detail", "table", "messages", "land", "as_rows", "still")
 ENDINGS = {"json": ".jsonl", "avro": ".base64"}
 
