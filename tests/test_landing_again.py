@@ -5,7 +5,11 @@ is in the end.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ import yaml
 from tests import pages
 from tests.landed import Project
 from tests.storages import STORAGES, TARGETS
+from tests.test_exactly_once import PROJECT, Run
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted", "lean")
 
@@ -26,6 +31,10 @@ sources:
 MIRROR = """
 mirrors:
   - {name: orders, of: {source: shop, table: shop.orders}, key: [id], columns: {id: int, n: int}, history: true}
+"""
+OF_APP = """
+mirrors:
+  - {name: orders, of: {source: app, table: shop.orders}, key: [id], columns: {id: int, n: int}}
 """
 WRONG = "extends: canal\nabout: ours\n"
 # What the format lacked: this vendor's word.
@@ -232,3 +241,49 @@ def test_a_full_refresh_does_not_lose_what_is_gone(tmp_path: Path) -> None:
     assert [row["n"] for row in mirrored(made)][:4] == [5, 60, 7, 9]
     made.run("run", "--full-refresh", "--accept-loss")
     assert [row["n"] for row in mirrored(made)][:2] == [60, 9]
+
+
+def drawn_moment(run: Run, chance: random.Random) -> Callable[[], bool]:
+    until = time.monotonic() + chance.uniform(2, 25)
+    return chance.choice(
+        [run.is_between_commits, lambda: run.data_files() > run.written, lambda: time.monotonic() > until]
+    )
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("storage", STORAGES)
+def test_killed_commands_land_each_message_once(
+    tmp_path: Path, storage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each round knows one word more; the command that lands the messages with it is killed at a random moment, and
+    sometimes the run after it too. In the end each message is one row, and all rows are as a full refresh makes them.
+    """
+    chance, hit, size = random.Random(storage), Counter[str](), 300
+    made = Project(tmp_path, {"project.yml": PROJECT.replace("format: canal", "format: mine"), "models/m.yml": OF_APP})
+    for round_ in range(int(os.environ.get("KILLS", "20"))):
+        words = ", ".join(f"W{nth}: insert" for nth in range(round_))
+        made.write({"formats/mine.yml": WRONG + (f"op: {{cases: {{{words}}}}}\n" if words else "")})
+        told = [change(size * round_ + nth, f"W{round_}", nth, size * round_ + nth) for nth in range(size)]
+        made.write({f"in/{round_}.jsonl": lines(*told)})
+        for command in (["run"], ["dead-letters", "land"], ["run"]):
+            run = Run(tmp_path, storage, command)
+            if (command != ["run"] or chance.random() < 0.3) and run.wait_for(drawn_moment(run, chance)):
+                run.kill(chance.random() < 0.3)
+                hit[command[0]] += 1
+            run.process.wait()
+            assert run.process.returncode <= 1, run.log.read_text()
+    target, rounds = ("-t", storage), round_ + 1
+    words = ", ".join(f"W{nth}: insert" for nth in range(rounds))
+    made.write({"formats/mine.yml": f"{WRONG}op: {{cases: {{{words}}}}}\n"})
+    for _ in range(2):  # the first may finish what an interrupted command has left
+        made.ok("run", *target)
+        made.run("dead-letters", "land", *target)
+    assert letters(made, *target) == []
+    query = f"select * except ({OF_RUN}) from app_to_changelog order by seq"
+    rows, mirror = made.rows(query, *target), made.rows("select id, n from orders order by id", *target)
+    assert [row["id"] for row in mirror] == list(range(size * rounds)) and len(rows) == size * rounds
+    made.ok("test", "-s", "conserved_app", "orders", *target)
+    made.ok("run", "--full-refresh", *target)
+    assert rows == made.rows(query, *target) and mirror == made.rows("select id, n from orders order by id", *target)
+    with capsys.disabled():
+        print(f"\n{storage}: killed {dict(hit)}; {len(rows)} messages, each landed once")
