@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -20,6 +20,9 @@ from tests import pages
 from tests.landed import Project
 from tests.storages import STORAGES, TARGETS
 from tests.test_exactly_once import PROJECT, Run
+
+if TYPE_CHECKING:
+    from runner.engine.session import Spark
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted", "lean")
 
@@ -201,6 +204,23 @@ def test_one_by_one(tmp_path: Path) -> None:
     assert (state["not-json"], state["not-utf8"]) == ("waived", "open")
     made.write({"in/3.jsonl": BROKEN + "\n"})
     assert "1 waived" in made.ok("run", "-s", "shop_to_changelog")
+
+
+@pytest.mark.parametrize("storage", ["parquet", "delta"])
+def test_other_tools_see_it_too(tmp_path: Path, spark: Spark, storage: str) -> None:
+    """The views in a catalog have no dead letter whose message has landed since."""
+    schema = f"landed_again_{storage}"
+    made = project(tmp_path, WRONG)
+    targets = f"target: t\ntargets: {{t: {{storage: {storage}, path: lake, catalog: {{schema: {schema}}}}}}}\n"
+    made.write({"project.yml": targets + SOURCES})
+    made.run("run")
+    made.write({"formats/mine.yml": RIGHT})
+    made.ok("dead-letters", "land")
+    other = spark.fresh().session
+    reasons = other.sql(f"select reason from {schema}.dead_letters where source = 'shop'").collect()
+    assert [row.reason for row in reasons] == ["not-json"]
+    assert other.table(f"{schema}.changelog").count() == 3
+    assert other.sql(f"select dead_letters from {schema}.freshness where source = 'shop'").collect()[0][0] == 1
 
 
 PAGE = Path(__file__).parent.parent / "docs/operations.md"

@@ -204,12 +204,21 @@ def _catalog_entry(run: Run, node: Node, model: Model) -> Entry:
 
 
 def _with_ephemeral(run: Run, view: Node) -> str:
-    """Returns the SQL of a view, with the queries of the ephemeral models that it reads, which the catalog does not
-    have.
+    """Returns the SQL of a view, with the queries of what it reads and the catalog does not have: ephemeral models, and
+    changelogs without the dead letters that have landed since.
     """
     sql, read = run.compiled.nodes[view.name].sql, _ephemeral(run.graph, view.name)
     queries = {run.graph.nodes[one].relation: run.compiled.nodes[one].sql for one in run.graph.order() if one in read}
+    queries = {**dict(_settled_changelogs(run, {view.name, *read})), **queries}
     return run.macro("with_queries", queries, sql) if queries else sql
+
+
+def _settled_changelogs(run: Run, readers: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yields the changelogs that these models read and in which messages have landed once more, with their queries."""
+    for name in sorted({parent for reader in readers for parent in run.graph.nodes[reader].parents}):
+        model = run.graph.nodes[name].model
+        if model and model.source and (batches := run.tables.checkpoint(name).again_batches()):
+            yield name, run.macro("without_landed_again", name, batches)
 
 
 def _ephemeral(graph: Graph, name: str) -> set[str]:
