@@ -47,7 +47,11 @@ sources:
   - {{name: older, format: oceanbase_avro, files: "in/older/*"}}
   - {{name: damaged, format: oceanbase_avro, files: "in/damaged/*", dead_letters: {{fail: null}}}}
   - {{name: damaged_dump, {DUMPS}, table: in/damaged_dump, dead_letters: {{fail: null}}}}
-  - {{name: maps, format: maps, schema: "formats/{{{{ var('of') }}}}.avsc", files: "in/maps/*"}}
+  - name: maps
+    format: maps
+    schema: "formats/{{{{ var('of') }}}}.avsc"
+    files: in/maps/*
+    dead_letters: {{fail: null}}
   - name: shop
     format: debezium_avro
     files: in/envelopes/*

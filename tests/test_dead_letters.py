@@ -11,12 +11,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
+from jsonschema import Draft202012Validator
 
 from runner.contract import Landed
 from runner.project.dead_letters import read_dead_letters
 from runner.project.inputs import DeadLetterLimits, Limit, Waiver
 from runner.project.mirror import Acknowledged
 from runner.project.nodes import Graph, Model, Node
+from runner.project.project import project_schema
 from runner.report import Report
 from runner.run.results import Batch, Result, Verdict, judged
 from runner.run.schedule import Order, Schedule, StopSignals
@@ -51,6 +54,21 @@ def test_waivers_are_read() -> None:
 def test_a_format_may_have_reasons_of_its_own() -> None:
     (waiver,) = limits("{waived: [{reason: sharded-message, because: x}]}", "oceanbase_avro").waived
     assert waiver.reason == "sharded-message"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{warn: 1, fail: "1 %"}', True),
+        ("{fail: null, waived: [{reason: no-op, because: a, detail: b, table: c, until: '2027-01-31'}]}", True),
+        ("{fails: 1}", False),
+        ("{fail: [1]}", False),
+        ("{waived: [{reasons: no-op, because: a}]}", False),
+    ],
+)
+def test_editors_know_the_keys(text: str, expected: bool) -> None:
+    source = {"name": "a", "format": "canal", "files": "x", "dead_letters": yaml.safe_load(text)}
+    assert Draft202012Validator(project_schema()).is_valid({"sources": [source]}) is expected
 
 
 @pytest.mark.parametrize(

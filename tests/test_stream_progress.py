@@ -6,17 +6,18 @@ import json
 import time
 from contextlib import nullcontext
 from dataclasses import replace
+from decimal import Decimal
 from threading import Event
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
 from runner.engine.errors import QueryFailed, query_errors
-from runner.project.inputs import DeadLetterLimits
+from runner.project.inputs import DeadLetterLimits, Limit
 from runner.project.nodes import Graph, Model, Node
 from runner.run.continuous import Continuous, Follower, Following, Stream
 from runner.run.landing import Landing
-from runner.run.results import Result
+from runner.run.results import Result, Verdict
 from runner.run.schedule import StopSignals
 
 
@@ -82,6 +83,16 @@ def test_each_batch_is_counted_once() -> None:
     assert seen == [4, 5, 6, 7, 8, 9, 10, 11] and stream.landed.messages == 16
     assert (stream.landed.rows["row"], stream.landed.reasons) == (8, {"no-op": 8})
     assert (stream.landed.expected, stream.landed.found) == ({"key": 8}, {"key": 0})
+
+
+def test_each_batch_is_judged_and_the_first_bad_one_is_kept() -> None:
+    query = Query()
+    source = SimpleNamespace(name="app", dead_letters=DeadLetterLimits(fail=Limit(Decimal(1))))
+    stream = replace(stream_of(query), source=source)
+    query.ran(batch(4), batch(5))
+    why = "1 dead letter in 2 messages, the limit of 1 is reached: 1 no-op; runner dead-letters -s app shows them"
+    assert [one.verdict.message for one in stream.new_batches()] == [f"batch 4: {why}", f"batch 5: {why}"]
+    assert stream.verdict == Verdict("fail", f"batch 4: {why}")
 
 
 def test_a_batch_after_a_time_without_messages_is_counted() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from runner.errors import Problems, RunnerError, RunnerWarning, Where, nearest_or_all
 from runner.files import read_text
 from runner.project import dbt_hints
+from runner.project.dead_letters import DEAD_LETTER_KEYS, WAIVER_KEYS
 from runner.project.dumps import AT_KEYS, DUMP_KEYS, FORMS, JDBC_KEYS
 from runner.project.inputs import DUMPS, Target
 from runner.project.nodes import Project
@@ -191,6 +192,8 @@ def project_schema() -> Schema:
 
 def _source_schema() -> Schema:
     table = {**dict.fromkeys(TABLE_KEYS, TEXT), "key": TEXTS, "columns": {"type": "object"}}
+    limit = {"type": ["string", "number", "null"]}
+    waivers = {"type": "array", "items": _object(dict.fromkeys(WAIVER_KEYS, TEXT))}
     source = {
         **dict.fromkeys(SOURCE_KEYS, TEXT),
         "format": {"anyOf": [TEXT, {"$ref": "#/$defs/format"}]},
@@ -204,6 +207,7 @@ def _source_schema() -> Schema:
         "at": {"anyOf": [TEXT, _object(dict.fromkeys(AT_KEYS, TEXT))]},
         "jdbc": _object({**dict.fromkeys(JDBC_KEYS, TEXT), "options": {"type": "object"}}),
         "tables": {"type": "array", "items": _object(table)},
+        "dead_letters": _object({**dict.fromkeys(DEAD_LETTER_KEYS, limit), "waived": waivers}),
         "kafka": _object({**dict.fromkeys(KAFKA_KEYS, TEXT), "topics": TEXTS, "options": {"type": "object"}}),
     }
     return _object(source)
