@@ -176,6 +176,9 @@ COMMANDS = (
         ),
         option("--rows N", "about how many rows a query reads of a table (default: 1000000)", int, default=1_000_000),
         option("--show-values", "keep the values that differ in the table of differences, not only keys and columns"),
+        option("--repair", "write the rows that differ as the database has them, for the next run to land"),
+        option("--dry-run", "with --repair: write nothing, and say what would be written"),
+        option("--taken-at INSTANT", "with --repair: when the rows were as the files have them"),
     ),
     Command(
         *("init", "init", "start a new project", *OF_MESSAGES),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from runner.project.ddl import Unreadable, actions
+from runner.project.inputs import Messages
 from runner.project.mirror import Called, Mirror, MirrorColumn, MirroredTable
 from runner.run.statements import Followed, followed
 from tests import pages
@@ -33,6 +34,7 @@ class Source:
     """As much of a source as statements need."""
 
     name, model, generation = "shop", "shop_to_changelog", 0
+    messages = Messages("files", "in/*")
 
 
 def read(*told: Any, table: tuple[str, ...] = ("db", "a"), known: tuple[str, ...] = ("a", "a_new")) -> Followed:
