@@ -36,6 +36,13 @@ named_struct(
 if(topic_record(value).offset is null, {{ files_arrival(messages) }}, array(topic_record(value).offset))
 {%- endmacro -%}
 
+{#- Rows that repair mirrors: each tells its place in the log of its table. -#}
+{%- macro repair_files_arrival(messages) -%}
+coalesce(
+  concat(from_json(value, 'arrival array<bigint>').arrival, array(_metadata.file_block_start, monotonically_increasing_id() & 8589934591)),
+  {{ files_arrival(messages) }})
+{%- endmacro -%}
+
 {#- What kafka-console-consumer prints: time, partition, offset, headers, key and value between tabs. It writes `null` for what is not there. -#}
 {%- macro console_part(number) -%}
 regexp_extract(value, r'(?s)^(?:\w+:(-?\d+)|NO_TIMESTAMP)\tPartition:(\d+)\tOffset:(\d+)\t([^\t]*)\t([^\t]*)\t(.*)$', {{ number }})

@@ -303,7 +303,13 @@ select {{ rank }} as rank, *, {{ numbered_in(table.ways.log) }} as numbered_in, 
       {{- macro('name_of_' ~ mirror.ways.names)(number, called) }}
     from {{ macro('rows_read_' ~ table.ways.reads)(table) }}
     where kind = 'row' and {{ is_of_table(called) }}
-      and not (op = 'update' and after_image = 'none'){{ table.after | each('comes_after') | join }}
+      and not (op = 'update' and after_image = 'none'){{ macro('told_to_' ~ table.ways.told)(mirror) }}{{ table.after | each('comes_after') | join }}
+{%- endmacro -%}
+
+{%- macro told_to_all_mirrors(mirror) -%} {%- endmacro -%}
+{#- Repairs are of one mirror: another one of the same table may have other rows and columns. -#}
+{%- macro told_to_one_mirror(mirror) %}
+      and meta['record_type'] = {{ text(mirror.name) }}
 {%- endmacro -%}
 
 {#- That a change is not in a dump that was taken at a place in the log. Where nothing tells, it is not in it. -#}

@@ -9,16 +9,17 @@ here as (
   select *, row_number() over (partition by key order by row) as nth from (
     select
       array({{ comparison.key | each('value_here') | in_lines(8) }}) as key,
-      array({{ comparison.columns | each('value_here') | in_lines(8) }}) as row
+      array({{ comparison.columns | each('value_here') | in_lines(8) }}) as row,
+      {{ macro('row_told_' ~ comparison.told)(comparison.key | each('told_here')) }} as told_key
     from {{ name(comparison.mirror.name) }}
     where {{ comparison.ranges | each('in_range', comparison.key[0].name) | join(' or ') }}
   )
 ),
 
--- The rows of the table, read range by range.
+-- The rows of the table, read range by range; `is_kept` says whether the mirror is to have them.
 there as (
   select * from (
-    select *, row_number() over (partition by key order by row) as nth from (
+    select *, row_number() over (partition by key order by is_kept desc, row) as nth from (
       {{ comparison.ranges | each('rows_there', comparison) | join('\n      union all\n      ') }}
     )
   )
@@ -26,12 +27,14 @@ there as (
 )
 
 select
-  coalesce(here.key, there.key) as key, here.row as row_here, there.row as row_there,
+  coalesce(here.key, there.key) as key, here.row as row_here, if(there.is_kept, there.row, null) as row_there,
+  here.told_key, there.told, coalesce(here.nth, there.nth) as nth,
   case
     when here.row = there.row then null
+    when here.key is null and not there.is_kept then null
     when there.changed_at > {{ instant(comparison.until) }} then 'open'
     when here.key is null then 'missing'
-    when there.key is null then 'extra'
+    when there.key is null or not there.is_kept then 'extra'
     else 'different' end as kind
 from here full join there on here.key = there.key and here.nth = there.nth
 {%- endmacro -%}
@@ -45,19 +48,19 @@ from here full join there on here.key = there.key and here.nth = there.nth
 select
         array({{ comparison.key | each('value_there') | in_lines(10) }}) as key,
         array({{ comparison.columns | each('value_there') | in_lines(10) }}) as row,
+        {{ macro('row_told_' ~ comparison.told)(comparison.columns | each('told_there')) }} as told,
+        {{ macro('kept_there_' ~ ('where' if comparison.mirror.where else 'all'))(comparison) }} as is_kept,
         {{ macro('changed_' ~ ('named' if comparison.changed else 'unknown'))(comparison.changed) }} as changed_at
       from {{ comparison.rows }}
       where {{ in_range(range, comparison.key[0].other) }}
-      {%- for condition in comparison.conditions %}
-        and {{ kept_there(comparison, condition) }}
-      {%- endfor %}
 {%- endmacro -%}
 
 {#- Whether a mirror with a condition would have a row of the table: the condition is about the columns of the mirror. -#}
-{%- macro kept_there(comparison, condition) -%}
+{%- macro kept_there_all(comparison) -%} true {%- endmacro -%}
+{%- macro kept_there_where(comparison) -%}
 coalesce(exists(
         array(named_struct({{ comparison.columns | each('typed_there') | join(', ') }})),
-        _row -> {{ bracketed(condition) }}), false)
+        _row -> {{ bracketed(comparison.mirror.where) }}), false)
 {%- endmacro -%}
 {%- macro typed_there(column) -%} {{ text(column.name) }}, try_cast(cast({{ name(column.other) }} as string) as {{ column.type }}) {%- endmacro -%}
 
@@ -83,6 +86,61 @@ coalesce(exists(
 {%- macro compared_hex(value) -%} hex({{ value }}) {%- endmacro -%}
 {%- macro compared_bytes(value) -%} canonical_bytes({{ value }}) {%- endmacro -%}
 {%- macro compared_document(value) -%} canonical_document({{ value }}) {%- endmacro -%}
+
+{#- Values as changes tell them: in the canonical text of the types that their columns have in the mirror. -#}
+{%- macro row_told_never(values) -%} cast(null as array<string>) {%- endmacro -%}
+{%- macro row_told_whole(values) -%} array({{ values | in_lines(10) }}) {%- endmacro -%}
+{%- macro told_here(column) -%} {{ macro('told_' ~ column.told_here)(name(column.name)) }} {%- endmacro -%}
+{%- macro told_there(column) -%} {{ macro('told_' ~ column.told_there)(name(column.other)) }} {%- endmacro -%}
+{%- macro told_text(value) -%} {{ compared_text(value) }} {%- endmacro -%}
+{%- macro told_number(value) -%} {{ compared_number(value) }} {%- endmacro -%}
+{%- macro told_flag(value) -%} {{ compared_flag(value) }} {%- endmacro -%}
+{%- macro told_double(value) -%} {{ compared_double(value) }} {%- endmacro -%}
+{%- macro told_float(value) -%} {{ compared_float(value) }} {%- endmacro -%}
+{%- macro told_boolean(value) -%} {{ compared_boolean(value) }} {%- endmacro -%}
+{%- macro told_clock(value) -%} {{ compared_time(value) }} {%- endmacro -%}
+{%- macro told_day(value) -%} regexp_replace({{ compared_time(value) }}, ' 00:00:00$', '') {%- endmacro -%}
+{%- macro told_instant(value) -%}
+coalesce(concat(replace(cast(try_cast(cast({{ value }} as string) as timestamp) as string), ' ', 'T'), 'Z'), cast({{ value }} as string))
+{%- endmacro -%}
+{%- macro told_base64(value) -%} base64({{ value }}) {%- endmacro -%}
+{%- macro told_bytes(value) -%} coalesce(base64(unhex({{ compared_bytes(value) }})), cast({{ value }} as string)) {%- endmacro -%}
+
+{#- The place among the changes of a table that follows all that have landed, or all that happened up to an instant. -#}
+{%- macro place_of_repairs(table, taken_at) -%}
+select
+  max(seq.generation) as generation, max(seq.arrival) as arrival, unix_micros(max({{ written_at() }})) as sent_at,
+  unix_micros(max({{ known_time() }})) as happened_at
+from {{ name(table.source.model) }}
+where (kind = 'ddl' or kind = 'row' and lower(table_name) = {{ text(table.name[-1] | lower) }})
+  and {{ macro('taken_' ~ ('at' if taken_at else 'now'))(taken_at) }}
+{%- endmacro -%}
+{%- macro taken_now(taken_at) -%} true {%- endmacro -%}
+{%- macro taken_at(taken_at) -%} coalesce({{ known_time() }} <= {{ instant(taken_at) }}, false) {%- endmacro -%}
+
+{#- A message for each row that differs, with which the mirror becomes what its table was: the row, or its key if it is gone. The key is that of the mirror,
+    which may spell it otherwise; of rows with the same key the first one counts. `place` is what all these messages tell. -#}
+{%- macro repairs_of(comparison, views, place) -%}
+select
+  op,
+  to_json(
+    named_struct(
+      {{ place.texts.items() | each('told_of_all') | in_lines(6) }},
+      'arrival', cast(array({{ place.arrival | map('string') | map('sql_text') | join(', ') }}) as array<bigint>), 'op', op, 'row', row),
+    map('ignoreNullFields', 'false')) as message
+from (
+  select
+    case when told is null then 'delete' when told_key is null or {{ place.is_whole | lower }} then 'snapshot' else 'update' end as op,
+    map_concat(
+      coalesce(map_from_arrays({{ names_of(comparison.columns) }}, told), map()),
+      coalesce(map_from_arrays({{ names_of(comparison.key) }}, told_key), map())) as row
+  from (
+    {{ views | each('differing') | join('\n    union all\n    ') }}
+  )
+  where nth = 1
+)
+{%- endmacro -%}
+{%- macro told_of_all(one) -%} {{ text(one[0]) }}, {{ given_text(one[1]) }} {%- endmacro -%}
 
 {#- What is counted of the rows of `compared`. -#}
 {%- macro compared_counts() -%}

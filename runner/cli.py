@@ -188,6 +188,9 @@ COMMANDS = (
         ),
         option("--rows N", "about how many rows a query reads of a table (default: 1000000)", int, default=1_000_000),
         option("--show-values", "keep the values that differ in the table of differences, not only keys and columns"),
+        option("--repair", "write the rows that differ as the database has them, for the next run to land"),
+        option("--dry-run", "with --repair: write nothing, and say what would be written"),
+        option("--taken-at INSTANT", "with --repair: when the rows were as the files have them"),
     ),
     Command(
         *("dead-letters", "dead_letters:dead_letters", "look at messages that could not be understood, and land them"),

@@ -80,13 +80,16 @@ def gone_beside_checksums(names: Iterable[str]) -> list[str]:
     return sorted(name for name in beside - there if name.removesuffix(".compact").isdigit())
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Writes or replaces a file, with its folder: at every moment the old text or the new one is there."""
+def write_whole(path: Path, text: str | Iterable[str]) -> None:
+    """Writes or replaces a file, with its folder: at every moment the old text or the new one is there. A text may come
+    in parts.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     # Runs that write other tables may write the same file.
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
     try:
-        part.write_text(text, encoding="utf-8", newline="")
+        with part.open("w", encoding="utf-8", newline="") as file:
+            file.writelines([text] if isinstance(text, str) else text)
         part.replace(path)
     except OSError as e:
         with suppress(OSError):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from runner.project.ddl import Unreadable, actions
+from runner.project.inputs import Messages
 from runner.project.mirror import Called, Mirror, MirrorColumn, MirroredTable
 from runner.run.statements import Followed, followed
 from tests import pages
@@ -33,9 +34,19 @@ class Source:
     """As much of a source as statements need."""
 
     name, model, generation = "shop", "shop_to_changelog", 0
+    messages = Messages("files", "in/*")
 
 
-def read(*told: Any, table: tuple[str, ...] = ("db", "a"), known: tuple[str, ...] = ("a", "a_new")) -> Followed:
+class Repairs(Source):
+    name, messages = "repairs", Messages("repair_files", "repairs/*")
+
+
+def read(
+    *told: Any,
+    table: tuple[str, ...] = ("db", "a"),
+    known: tuple[str, ...] = ("a", "a_new"),
+    more: tuple[MirroredTable, ...] = (),
+) -> Followed:
     """What statements of one log did; each is given as its text, or with what else its row says."""
     rows = [
         {
@@ -48,7 +59,7 @@ def read(*told: Any, table: tuple[str, ...] = ("db", "a"), known: tuple[str, ...
         for n, one in enumerate(told)
     ]  # fmt: skip
     columns = (MirrorColumn("id", "int"), MirrorColumn("s", "string", ("text",)))
-    mirror = Mirror("a", (MirroredTable(Source, table),), ("id",), columns)  # type: ignore[arg-type]
+    mirror = Mirror("a", (MirroredTable(Source, table), *more), ("id",), columns)  # type: ignore[arg-type]
     return followed(mirror, rows, lambda one: sum(name == one.name[-1] for name in known))
 
 
@@ -109,6 +120,10 @@ def test_rows_go_with_the_name() -> None:
     assert [one.called for one in found.effects] == [1, -1, 0]
     (table,) = found.mirror.tables
     assert table.names == (Called(("db", "a"), since=2), Called(("db", "a_new"), until=2))
+    # Repairs are under the name that the table had when they were made.
+    repairs = MirroredTable(Repairs, ("db", "a"))  # type: ignore[arg-type]
+    both = read("rename table a to a_old, a_new to a", more=(repairs,)).mirror.tables
+    assert both[0].names == both[1].names == (Called(("db", "a"), since=1), Called(("db", "a_new"), until=1))
     # For a while it had a name under which nothing was told of it.
     found = read("alter table a rename to b", "truncate c", "rename table b to a", known=("a",))
     assert shown(found) == [(0, "another name"), (2, "another name")] and not found.notes

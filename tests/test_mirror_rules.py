@@ -75,6 +75,20 @@ def test_settings_of_some_tables_win(tmp_path: Path) -> None:
     assert (found["x_log"].without_key, found["x_log"].key) == ("append", ())
 
 
+def test_mirrors_with_a_key_take_the_repairs_that_a_rule_names(tmp_path: Path) -> None:
+    rule = "tables: '*', of: [{source: shop}, {source: repairs}]"
+    repairs = "  - {name: repairs, format: rows, files: repairs/*, dump: repair}\n"
+    more = {"project.yml": SOURCES + repairs, "models/m.yml": f"mirrors:\n  - {{{rule}}}\n"}
+    found = mirrors(workspace(tmp_path, "", table("shop.orders"), table("shop.none", key=()), more=more))
+    assert [(one.source.name, one.name) for one in found["orders"].tables] == [
+        ("shop", ("shop", "orders")),
+        ("repairs", ("shop", "orders")),
+    ]
+    # Changes of both sources are of one table: neither comes after all of the other.
+    assert [rank for rank, *_ in found["orders"].called] == [0, 0]
+    assert [one.source.name for one in found["none"].tables] == ["shop"]
+
+
 def test_what_the_runner_takes_from_what_landed(tmp_path: Path) -> None:
     """A table whose changes tell the ids of its rows has these as its key; one without any key rejects changes."""
     seen = [table("a.ids", key=(), has_row_ids=True), table("a.none", key=())]

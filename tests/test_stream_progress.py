@@ -90,7 +90,7 @@ def test_each_batch_is_judged_and_the_first_bad_one_is_kept() -> None:
     source = SimpleNamespace(name="app", dead_letters=DeadLetterLimits(fail=Limit(Decimal(1))))
     stream = replace(stream_of(query), source=source)
     query.ran(batch(4), batch(5))
-    why = "1 dead letter in 2 messages, the limit of 1 is reached: 1 no-op; runner dead-letters -s app shows them"
+    why = "1 dead letter in 2 messages, the limit of 1 is reached: 1 no-op; runner dead-letters --source app shows them"
     assert [one.verdict.message for one in stream.new_batches()] == [f"batch 4: {why}", f"batch 5: {why}"]
     assert stream.verdict == Verdict("fail", f"batch 4: {why}")
 

@@ -40,7 +40,8 @@ def mirrors(call: Call, action: str, source: str | None, table: str | None, file
     if source is not None and source not in sources:
         raise RunnerError("source-unknown", f'there is no source "{source}"', hint=nearest_or_all(source, sources))
     of_table = tuple(table.split(".")) if table else ()
-    chosen = [sources[name] for name in sorted(sources) if source in (None, name)]
+    told = (name for name in sorted(sources) if not sources[name].messages.are_repairs)
+    chosen = [sources[name] for name in told if source in (None, name)]
     if action == "diff" and (files or apply):
         raise RunnerError("usage", "mirrors diff writes nothing", hint="mirrors suggest --apply")
     found = (tables_seen(workspace.project, one) for one in chosen)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from runner.commands.arguments import Call
 from runner.commands.session import session_to_compare
-from runner.errors import RunnerError
+from runner.errors import RunnerError, RunnerWarning
 from runner.project.databases import Database, Dump, read_place
+from runner.project.dumps import read_instant
+from runner.project.inputs import Place
 from runner.project.mirror import MirrorQuery
 from runner.project.nodes import DataTest, Node
 from runner.project.variables import Filler
 from runner.report import Report
+from runner.run.repairs import why_refused
 from runner.run.results import Result
 from runner.run.run import Run
 from runner.run.verified import DIFFERENCES, VERIFIED
@@ -28,11 +32,19 @@ def verify(
     parallel: int,
     rows: int,
     show_values: bool,
+    repair: bool,
+    dry_run: bool,
+    taken_at: str | None,
 ) -> int:
-    """Compares the selected mirrors; returns 1 if one differs from its table, or if none could be compared."""
+    """Compares the selected mirrors, and may write repairs of them; returns 1 if one differs from its table, or if none
+    could be compared.
+    """
     for flag, number in (("--parallel", parallel), ("--rows", rows)):
         if number < 1:
             raise RunnerError("usage", f'"{flag}" must be at least 1, not "{number}"')
+    for flag, is_given in (("--dry-run", dry_run), ("--taken-at", taken_at)):
+        if is_given and not repair:
+            raise RunnerError("usage", f'"{flag}" is for repairs', hint=f"--repair {flag}")
     workspace = Workspace(call.project)
     nodes = workspace.chosen(call.selection, _is_state)
     if not nodes:
@@ -43,9 +55,42 @@ def verify(
     filler = Filler(project.vars, project.target, project.secrets)
     place = read_place(against, user, password_env, mirrors, filler)
     options = {"parallel": parallel, "rows": rows, "changed": changed_column or "", "shows_values": show_values}
+    if repair:
+        options |= {"repairs": True, "writes": not dry_run, "taken_at": _taken_at(place, taken_at)}
+        _check_repaired(nodes, call.report)
     results = _verified(Run(workspace, "verify", nodes), place, options, call.report)
     call.report.done(results)
     return int(any(result.has_failed for result in results) or all(result.status == "warn" for result in results))
+
+
+def _taken_at(place: Database | Dump, text: str | None) -> str:
+    """Returns the instant of the files of a dump, an empty text for a database; raises `verify-repair`."""
+    hint = "--taken-at 2026-11-28T10:00:00Z: an instant at which the rows were as the files have them"
+    if isinstance(place, Database):
+        if text:
+            raise RunnerError("verify-repair", '"--taken-at" is for files: a database is as it is now')
+        return ""
+    if not text:
+        message = "a file does not tell which changes it has: repairs need the instant at which it was taken"
+        raise RunnerError("verify-repair", message, hint=hint)
+    instant = read_instant(text)
+    if instant is None:
+        raise RunnerError("verify-repair", f'"{text}" is no time with its zone', hint=hint)
+    return Place("time", time=instant).instant
+
+
+def _check_repaired(nodes: Iterable[Node], report: Report) -> None:
+    """Warns of each mirror that cannot be repaired; raises `verify-repair` if none can be."""
+    refused = [(node, why_refused(node.model.mirror)) for node in nodes if node.model and node.model.mirror]
+    if all(why for _, why in refused):
+        node, why = refused[0]
+        assert why
+        raise RunnerError("verify-repair", f'"{node.name}" cannot be repaired: {why[0]}', node.where, why[1])
+    for node, why in refused:
+        if why:
+            report.warn(
+                RunnerWarning("not-repaired", f'"{node.name}" cannot be repaired: {why[0]}', node.where, why[1])
+            )
 
 
 def _is_state(node: Node) -> bool:

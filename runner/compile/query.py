@@ -58,6 +58,7 @@ def compile_format(
 READ_AS = {
     "json_files": {"scanned": "files", "is_message": "files"},
     "console_files": {"scanned": "files", "is_message": "files"},
+    "repair_files": dict.fromkeys(("scanned", "raw", "is_message", "origin"), "files"),
     "rows_files": dict.fromkeys(("scanned", "is_message", "origin", "arrival"), "binary_files"),
     "binary_table": dict.fromkeys(("scanned", "is_message", "origin", "arrival"), "table"),
     "kafka": dict.fromkeys(("scanned", "raw"), "table"),

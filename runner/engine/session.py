@@ -259,6 +259,11 @@ class Spark:
 
     # --- queries
 
+    def each_row(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """Yields the rows of a query, of which memory holds a part at a time."""
+        with query_errors():
+            yield from map(tuple, self.query(sql).toLocalIterator())
+
     def rows(self, sql: str, limit: int | None = None) -> tuple[list[str], list[dict[str, Any]]]:
         """Returns the columns and the rows of a query, as plain values: text, numbers, None, lists and dicts; instants
         as ISO 8601 in UTC.

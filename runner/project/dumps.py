@@ -82,10 +82,10 @@ def read_place(yaml: Yaml, filler: Filler) -> Place:
     """Returns the place at which a dump was taken; raises `source-at`."""
     if not isinstance(yaml.value, dict):
         text = filler.text(yaml)
-        time = _time(text)
+        time = read_instant(text)
         return Place("time", time=time) if time is not None else _place(yaml, text)
     yaml.only(AT_KEYS)
-    time = _time(filler.text(yaml["time"])) if yaml.get("time") else None
+    time = read_instant(filler.text(yaml["time"])) if yaml.get("time") else None
     if yaml.get("time") and time is None:
         message = f'"{yaml["time"].text()}" is no time with its zone'
         raise yaml["time"].error("source-at", message, "time: 2026-11-28T10:00:00Z")
@@ -136,7 +136,7 @@ def _place(yaml: Yaml, text: str) -> Place:
     return Place("ids", ids=tuple(ids))
 
 
-def _time(text: str) -> int | None:
+def read_instant(text: str) -> int | None:
     """Returns an instant in microseconds; None for another text."""
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))

@@ -65,8 +65,8 @@ class Topics:
     by_time: bool = False
 
 
-# The forms of files in which each line of text is a whole record of a topic.
-DUMPS = ("json", "console")
+# The forms of files in which each line of text is a whole record of a topic, or a row that repairs a mirror.
+DUMPS = ("json", "console", "repair")
 # The ending of files with records of topics as this project writes them, with key, headers and value.
 RECORDS = ".records.jsonl"
 
@@ -116,6 +116,11 @@ class Messages:
     def are_whole_files(self) -> bool:
         """True if a function in Python reads each file as a whole."""
         return self.kind in ("binary_files", "rows_files")
+
+    @property
+    def are_repairs(self) -> bool:
+        """True if the messages are rows with which `runner verify --repair` repairs mirrors."""
+        return self.kind == "repair_files"
 
     @property
     def reach(self) -> str:

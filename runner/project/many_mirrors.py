@@ -252,6 +252,8 @@ def _entry(rule: MirrorRule, table: TableSeen, name: str, settings: Settings) ->
     }
     if "without_key" in own and "key" not in own:
         value.pop("key", None)
+    if rule.repairs and value.get("key"):
+        value["of"] = [value["of"], {**value["of"], "source": rule.repairs.name}]
     places: dict[Steps, Where] = {(key,): one.where() for key, one in settings.items() if key in value}
     written = settings["columns"].items() if "columns" in settings else ()
     places |= {("columns", column): one.where() for column, one in written}

@@ -58,11 +58,17 @@ class MirroredTable:
         return self.names or (Called(self.name),)
 
     @property
+    def has_repairs(self) -> bool:
+        """True if its rows are those with which `runner verify --repair` repairs a mirror."""
+        return self.source.messages.are_repairs
+
+    @property
     def ways(self) -> Mapping[str, str]:
         """The endings that this table gives to the names of macros that have several variants."""
         has_halves = self.source.format.has_halves and not self.rows
         log = "named" if "log" in self.source.format.meta else "unnamed"
-        return {"reads": "with_halves_joined" if has_halves else "as_landed", "log": log}
+        reads = "with_halves_joined" if has_halves else "as_landed"
+        return {"reads": reads, "log": log, "told": "one_mirror" if self.has_repairs else "all_mirrors"}
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,8 @@ class Acknowledged:
 class Mirror:
     """
     A table as it is in its database, typed, made of its changes. Changes of a later table of `tables` come after those
-    of an earlier one. `where` is an expression over the columns, and rows for which it is not true are left out.
+    of an earlier one; only the rows of `repairs`, if there are any, stand among the changes of the table before it.
+    `where` is an expression over the columns, and rows for which it is not true are left out.
 
     `without_key` says what becomes of changes of a table without a key. `on_truncate` says what happens when the table
     is emptied, `on_drift` when it has columns that the mirror lacks, except those that are `left_out`. `acknowledged`
@@ -167,7 +174,11 @@ class Mirror:
     @property
     def called(self) -> list[tuple[int, MirroredTable, int, Called]]:
         """All names that the tables of this mirror had, with the number of the table and that of the name."""
-        return [(rank, table, *one) for rank, table in enumerate(self.tables) for one in enumerate(table.called)]
+        return [
+            (rank - table.has_repairs, table, *one)
+            for rank, table in enumerate(self.tables)
+            for one in enumerate(table.called)
+        ]
 
     @property
     def called_columns(self) -> list[str]:
@@ -193,6 +204,16 @@ class Mirror:
     def dumps(self) -> list[tuple[int, MirroredTable]]:
         """The tables whose rows are those of a dump, each with its number."""
         return [(rank, table) for rank, table in enumerate(self.tables) if table.source.messages.dump]
+
+    @property
+    def repairs(self) -> MirroredTable | None:
+        """The table of the rows that repair this mirror, which is the last one."""
+        return self.tables[-1] if self.tables[-1].has_repairs else None
+
+    @property
+    def logged(self) -> tuple[MirroredTable, ...]:
+        """The tables whose changes logs or dumps tell."""
+        return tuple(table for table in self.tables if not table.has_repairs)
 
     @property
     def statements_read(self) -> dict[str, tuple[Place, ...]]:

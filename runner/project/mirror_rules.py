@@ -41,7 +41,8 @@ Pattern = tuple[str, ...]
 @dataclass(frozen=True)
 class MirrorRule:
     """A rule as written. Of the tables of `source`, it is for those that one of `tables` matches and none of `left`.
-    A pattern matches the last parts of a name. `like` are settings for the tables that a pattern matches.
+    A pattern matches the last parts of a name. `like` are settings for the tables that a pattern matches. `repairs` is
+    the source of repairs of these mirrors, if there is one.
     """
 
     yaml: Yaml
@@ -53,6 +54,7 @@ class MirrorRule:
     new_tables: str
     schema: Mapping[str, str]
     like: tuple[tuple[Pattern, Yaml], ...]
+    repairs: Source | None = None
 
     def matches(self, table: TableSeen) -> bool:
         """Returns True if the rule is for a table."""
@@ -76,6 +78,7 @@ def read_rule(yaml: Yaml, sources: Mapping[str, Source]) -> MirrorRule:
     """Returns a rule; raises all mistakes in it."""
     problems = Problems()
     source: Source | None = None
+    repairs: Source | None = None
     tables: tuple[Pattern, ...] = ()
     left: tuple[Pattern, ...] = ()
     like: tuple[tuple[Pattern, Yaml], ...] = ()
@@ -83,7 +86,7 @@ def read_rule(yaml: Yaml, sources: Mapping[str, Source]) -> MirrorRule:
     with problems.gathered():
         yaml.only(RULE_KEYS)
     with problems.gathered():
-        source = _source(yaml, sources)
+        source, repairs = _sources(yaml, sources)
     with problems.gathered():
         tables = tuple(_pattern(one.text(), one) for one in yaml["tables"].as_list())
     with problems.gathered():
@@ -101,16 +104,24 @@ def read_rule(yaml: Yaml, sources: Mapping[str, Source]) -> MirrorRule:
     problems.raise_if_any()
     if source is None:
         raise AssertionError("a rule without a source has a problem")
-    return MirrorRule(yaml, source, tables, left, name, into, new_tables, schema, like)
+    return MirrorRule(yaml, source, tables, left, name, into, new_tables, schema, like, repairs)
 
 
-def _source(yaml: Yaml, sources: Mapping[str, Source]) -> Source:
-    if not yaml.get("of") or not yaml["of"].mapping().get("source"):
+def _sources(yaml: Yaml, sources: Mapping[str, Source]) -> tuple[Source, Source | None]:
+    """Returns the source of the tables of a rule, and the one of repairs, if `of` names one."""
+    entries = list(yaml["of"].as_list()) if yaml.get("of") else []
+    if not entries or not all(entry.mapping().get("source") for entry in entries):
         raise yaml.error("mirror-missing", 'a rule needs the source of its tables under "of"', "of: {source: shop}")
-    of = yaml["of"].only(("source",))["source"]
-    if of.text() not in sources:
-        raise of.error("source-unknown", f'there is no source "{of.text()}"', nearest_or_all(of.text(), sources))
-    return sources[of.text()]
+    names = [entry.only(("source",))["source"] for entry in entries]
+    for name in names:
+        if name.text() not in sources:
+            hint = nearest_or_all(name.text(), sources)
+            raise name.error("source-unknown", f'there is no source "{name.text()}"', hint)
+    found = [sources[name.text()] for name in names]
+    if [one.messages.are_repairs for one in found] not in ([False], [False, True][: 1 + (not yaml.get("into"))]):
+        message = "a rule has one source of tables and, without into, one of repairs behind it"
+        raise names[-1].error("mirror-setting", message, "of: [{source: shop}, {source: repairs}]")
+    return found[0], found[1] if len(found) > 1 else None
 
 
 def _pattern(text: str, yaml: Yaml) -> Pattern:

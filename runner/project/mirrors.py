@@ -176,6 +176,10 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
     with problems.gathered():
         _check_key(yaml, key, chosen["without_key"], [column.name for column in columns])
     problems.raise_if_any()
+    if tables[-1].has_repairs and not key:
+        raise yaml["of"].error(
+            "mirror-setting", "a mirror without a key takes no repairs", f"leave out {tables[-1].source.name}"
+        )
     columns = tuple(replace(column, is_key=column.name in key) for column in columns)
     settings = {name: chosen[name] for name in ("without_key", "on_truncate", "on_drift")}
     name, left_out = yaml["name"].text(), texts(yaml.get("left_out"))
@@ -241,18 +245,28 @@ COMPARED = {
 
 def _after_dumps(entries: Iterable[Yaml], sources: Mapping[str, Source]) -> tuple[MirroredTable, ...]:
     """Returns the tables; those that are no dumps themselves with the places at which dumps before them were taken.
-    Raises `source-at` for a place that no change of a table can be compared with.
+    Raises `source-at` for a place that no change of a table can be compared with, and `mirror-setting` unless repairs
+    stand last, behind one table of each source.
     """
     tables: list[MirroredTable] = []
     after: list[Place] = []
     for entry in entries:
         table = _table(entry, sources)
-        own = () if table.source.messages.dump else tuple(after)
+        own = () if table.source.messages.dump or table.has_repairs else tuple(after)
+        if (tables and tables[-1].has_repairs) or (table.has_repairs and not _can_be_repaired(tables)):
+            message = "repairs stand last, behind a table that they repair, which no other table of its source joins"
+            raise entry.error("mirror-setting", message, "of: [{source: shop, table: orders}, {source: repairs, ...}]")
         for place in own:
             _check_compared(entry, place, table.source.format)
         tables.append(replace(table, after=own))
         after += [table.source.at] if table.source.at else []
     return tuple(tables)
+
+
+def _can_be_repaired(tables: Iterable[MirroredTable]) -> bool:
+    """Returns True if a mirror has the rows of one table: others that its `of` lists are the same in other sources."""
+    sources = [table.source.name for table in tables]
+    return 0 < len(sources) == len(set(sources))
 
 
 def _check_compared(yaml: Yaml, place: Place, spec: Format) -> None:

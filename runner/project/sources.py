@@ -143,7 +143,10 @@ def _dump(yaml: Yaml, kind: str, chosen: Format) -> tuple[Dump | None, str]:
         _check_rows(named, chosen)
         return read_dump(named), ""
     if named:
-        return None, one_of(named, (*DUMPS, *FORMS), "source-dump", "dump")
+        form = one_of(named, (*DUMPS, *FORMS), "source-dump", "dump")
+        if form == "repair":
+            _check_rows(named, chosen)
+        return None, form
     return None, "json" if kind == "files" and yaml["files"].text().endswith(RECORDS) else ""
 
 

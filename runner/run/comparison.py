@@ -27,12 +27,15 @@ BOTH = {
 # A kind, and the kind as which its values are compared -> the ending of the macro `compared_<...>`, where that is not
 # the latter.
 MACROS = {("boolean", "number"): "flag", ("bytes", "bytes"): "hex"}
+# A type in SQL -> the ending of the macro `told_<...>` that makes the canonical text of its values.
+TOLD = {"timestamp": "instant", "timestamp_ntz": "clock", "date": "day", "binary": "base64"}
 
 
 @dataclass(frozen=True)
 class ComparedColumn:
     """A column of a mirror and the column of its table with the same values. `here` and `there` are the endings of the
-    macros `compared_<...>` that make their values comparable.
+    macros `compared_<...>` that make their values comparable, `told_here` and `told_there` those of the macros
+    `told_<...>` that make their values the texts with which a change tells them.
     """
 
     name: str
@@ -40,6 +43,8 @@ class ComparedColumn:
     type: str
     here: str
     there: str
+    told_here: str
+    told_there: str
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Comparison:
     """A query of the rows of a mirror and of its table, printed by the macro `compared`. `rows` is the name of the
     table in SQL; `key` are the columns that tell rows from each other. `changed` is the column of the table with the
     time at which a row was last changed, empty if none is named; `until` is the instant up to which the mirror knows
-    changes.
+    changes. If it `tells_rows`, it also has the rows of the table, and the keys of the mirror, as changes tell them.
     """
 
     mirror: Mirror
@@ -72,6 +77,12 @@ class Comparison:
     changed: str = ""
     until: str | None = None
     shows_values: bool = False
+    tells_rows: bool = False
+
+    @property
+    def told(self) -> str:
+        """The ending of the macros `row_told_<...>`."""
+        return "whole" if self.tells_rows else "never"
 
     @property
     def copies(self) -> str:
@@ -82,11 +93,6 @@ class Comparison:
     def shows(self) -> str:
         """The ending of the macro `values_<...>`."""
         return "shown" if self.shows_values else "hidden"
-
-    @property
-    def conditions(self) -> list[str]:
-        """The condition on rows that the mirror has, if it has one."""
-        return [self.mirror.where] if self.mirror.where else []
 
 
 @dataclass(frozen=True)
@@ -121,7 +127,8 @@ def columns_of(mirror: Mirror, there: Mapping[str, str], documents: Collection[s
             unlike.append(f"{column.name} ({column.type}, {there[other]})")
             continue
         here, beyond = (macro_of(kind_of(one), kind) for one in (column.type, there[other]))
-        compared.append(ComparedColumn(column.name, other, column.type, here, beyond))
+        told = (told_as(column.type, column.type), told_as(column.type, there[other]))
+        compared.append(ComparedColumn(column.name, other, column.type, here, beyond, *told))
     left_out = {name.lower() for name in mirror.left_out}
     unmirrored = (name for name in there if name not in used and name.lower() not in left_out)
     return Columns(tuple(compared), tuple(missing), tuple(unlike), tuple(unmirrored))
@@ -163,6 +170,23 @@ def compared_as(here: str, there: str, is_document: bool) -> str | None:
 def macro_of(own: str | None, kind: str) -> str:
     """Returns the ending of the macro that makes a value of a kind comparable with values of another."""
     return MACROS.get((str(own), kind), kind)
+
+
+def told_as(here: str, there: str) -> str:
+    """Returns the ending of the macro that makes of a value of the type `there` the text with which a change tells it
+    to a column of the type `here`.
+
+    >>> told_as("decimal(10,2)", "boolean"), told_as("string", "timestamp"), told_as("binary", "string")
+    ('flag', 'instant', 'bytes')
+    """
+    kind, other = kind_of(here), kind_of(there)
+    if kind == "text":
+        return TOLD.get(there, "text")
+    if kind == "bytes":
+        return "base64" if other == "bytes" else "bytes"
+    if kind == "number" and other == "boolean":
+        return "flag"
+    return TOLD.get(here, str(kind))
 
 
 def ranges_of(bounds: Iterable[int]) -> list[Range]:

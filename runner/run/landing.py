@@ -139,8 +139,8 @@ class Landing:
         return (f"{what} ({why}): {how}",)
 
     def _unmatched(self, source: Source, landed: Landed) -> tuple[str, ...]:
-        """Returns a note if a source has no files and never had any."""
-        is_empty = not landed.messages and not source.messages.topics
+        """Returns a note if a source has no files and never had any, unless they are repairs, which few need."""
+        is_empty = not landed.messages and not source.messages.topics and not source.messages.are_repairs
         if is_empty and self.tables.checkpoint(source.model).newest_commit < 0:
             return (f'no file matches "{source.messages.path}"',)
         return ()

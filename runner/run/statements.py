@@ -146,6 +146,10 @@ def followed(mirror: Mirror, rows: Iterable[Row], tables_named: TablesNamed) -> 
     tables: list[MirroredTable] = []
     lost: list[Lost] = []
     for rank, table in enumerate(mirror.tables):
+        if table.has_repairs:
+            # Repairs are of the table before, under the name that it had then.
+            tables.append(replace(table, names=tables[-1].names))
+            continue
         reader = _Reader(mirror, table, rank, sources.index(table.source.name), tables_named)
         own = reader.effects(
             [row for row in told if row["source"] == table.source.name and row.get("rank", rank) == rank]

@@ -19,6 +19,7 @@ from runner.project.mirror import Mirror
 from runner.project.nodes import Node
 from runner.render import name as quoted
 from runner.run.comparison import Columns, ComparedColumn, Comparison, Range, columns_of, kind_of, ranges_of
+from runner.run.repairs import NotRepaired, Place, Repairs, why_refused
 from runner.run.results import Result
 from runner.run.verified import COLUMNS, DIFFERENCES, VERIFIED, show_results
 
@@ -36,13 +37,18 @@ SAID = {
 @dataclass(frozen=True)
 class Options:
     """The options of a verification. At most `parallel` queries run in the database at a time, each reads about `rows`
-    rows. `changed` is the name of the column with the time of the last change of a row, empty if there is none.
+    rows. `changed` is the name of the column with the time of the last change of a row, empty if there is none. If it
+    `repairs`, rows that differ are written as repairs, or only counted unless it `writes`. `taken_at` is the instant of
+    files that mirrors are compared with.
     """
 
     parallel: int = 1
     rows: int = 1_000_000
     changed: str = ""
     shows_values: bool = False
+    repairs: bool = False
+    writes: bool = True
+    taken_at: str = ""
 
 
 class Verified(NamedTuple):
@@ -69,7 +75,8 @@ class Verification:
     def __init__(self, run: Run, place: Database | Dump, options: Options) -> None:
         self.run, self.tables, self.spark, self.macro = run, run.tables, run.spark, run.macro
         self.place, self.options = place, options
-        self.at = iso(datetime.now(timezone.utc))
+        now = datetime.now(timezone.utc)
+        self.at, self.repairs = iso(now), Repairs(run, now, options.taken_at, options.writes)
         self.rows: list[Verified] = []
         self.differences: list[str] = []
         self.warnings: list[RunnerWarning] = []
@@ -86,13 +93,16 @@ class Verification:
             self.run.views.make(node)
             columns = self._columns(mirror, table)
             until, notes = self._told_until(mirror)
-            comparison = self._comparison(mirror, table, columns, until)
+            place, repaired = self._place(mirror, columns)
+            comparison = self._comparison(mirror, table, columns, until, place is not None)
         except NotCompared as why:
             return Result(name, "test", "warn", f"not compared: {why}")
         dump_file = self.place.files[mirror.name] if isinstance(self.place, Dump) else None
         with damage_told(dump_file):
             counts, views = self._compared(comparison, table)
-        return self._result(comparison, table, columns, counts, views, notes)
+        if place and any(counts[kind] for kind in SAID):
+            repaired = [self.repairs.write(comparison, views, place)]
+        return self._result(comparison, table, columns, counts, views, [*notes, *repaired])
 
     def _table(self, mirror: Mirror) -> OtherTable:
         """Returns the table that a mirror is compared with; raises NotCompared."""
@@ -130,7 +140,7 @@ class Verification:
         if recorded is None:
             raise QueryFailed(f'it is not known what "{mirror.name}" has read: runner run -s {mirror.name}')
         told = []
-        for table in mirror.tables:
+        for table in mirror.logged:
             model = table.source.model
             self.run.views.make(self.run.graph.nodes[model])
             batch = recorded.read[model].batch if model in recorded.read else -1
@@ -141,7 +151,18 @@ class Verification:
         behind = f"{counted(row['behind'], 'change')} of the table landed after the mirror was built"
         return row["read_until"], [f"{behind}: runner run -s {mirror.name}"]
 
-    def _comparison(self, mirror: Mirror, table: OtherTable, columns: Columns, until: str | None) -> Comparison:
+    def _place(self, mirror: Mirror, columns: Columns) -> tuple[Place | None, list[str]]:
+        """Returns the place of repairs of a mirror, None if it is not to be repaired; and a note why not."""
+        if not self.options.repairs or why_refused(mirror):
+            return None, []
+        try:
+            return self.repairs.place(mirror, not columns.left_out), []
+        except NotRepaired as why:
+            return None, [f"not repaired: {why}"]
+
+    def _comparison(
+        self, mirror: Mirror, table: OtherTable, columns: Columns, until: str | None, tells_rows: bool
+    ) -> Comparison:
         by_name = {one.name: one for one in columns.compared}
         key = tuple(by_name[name] for name in mirror.key) if mirror.key else columns.compared
         changed = self.options.changed.lower()
@@ -155,6 +176,7 @@ class Verification:
             changed=found,
             until=until,
             shows_values=self.options.shows_values,
+            tells_rows=tells_rows,
         )
 
     def _compared(self, comparison: Comparison, table: OtherTable) -> tuple[Counter[str], list[str]]:
@@ -213,6 +235,8 @@ class Verification:
             return Result(f"verified_{name}", "test", "pass", same, tuple(notes), 0)
         if not comparison.changed:
             notes.append("rows that have changed after that differ too: --changed-column NAME leaves them out")
+            if comparison.tells_rows:
+                notes.append("repairs of such rows do no harm: the changes that are still to land win over them")
         notes.append(f"runner show --inline \"select * from {DIFFERENCES} where mirror = '{name}'\"")
         message = self._said(counts, view)
         return Result(f"verified_{name}", "test", "fail", message, tuple(notes), different)

@@ -8,8 +8,9 @@ with
 decoded as (
   select *,
     from_json(sealed(exact_numbers(raw), xxhash64(raw)),
-      'struct<`op` string, `tenant` string, `database` string, `schema` string, `table` string, `taken_at` string, `line` string,
-        `row` map<string,string>, `types` map<string,string>, `problem` string, `_seal` string, `_corrupt_record` string>',
+      'struct<`op` string, `tenant` string, `database` string, `schema` string, `table` string, `taken_at` string, `sent_at` string,
+        `mirror` string, `line` string, `row` map<string,string>, `types` map<string,string>, `problem` string, `_seal` string,
+        `_corrupt_record` string>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647',
         'maxNestingDepth', '2')) as document
   from `rows_messages`
@@ -24,15 +25,18 @@ parsed as (
 -- What each message is, in words: kind, then op.  [op]
 classified as (
   select *,
-    case when raw is null then 'control tombstone'
-      when m.`problem` is not null then 'dead_letter not-a-row'
-      when m.`op` is null then 'row snapshot' end as verdict
+    coalesce(
+      case when raw is null then 'control tombstone'
+      when m.`problem` is not null then 'dead_letter not-a-row' end,
+      case m.`op` when 'snapshot' then 'row snapshot' when 'update' then 'row update' when 'delete' then 'row delete' end,
+      case when m.`op` is null then 'row snapshot' end) as verdict
   from parsed
 ),
 
 -- The images of each row change.  [before, after]
 message_images as (
-  select *, cast(null as map<string,string>) as found_before, case when verdict = 'row snapshot' then m.`row` end as found_after
+  select *, case when verdict = 'row delete' then m.`row` end as found_before,
+    case when verdict in ('row snapshot', 'row update') then m.`row` end as found_after
   from classified
 ),
 
@@ -44,7 +48,7 @@ checked as (
       when verdict like 'dead\\_letter %' then substring_index(substring_index(verdict, ' ', 2), ' ', -1)
       when verdict not like 'row %' then null
       when array_contains(misfits, 'row') then 'row-not-an-object'
-      when not coalesce(size(found_after) > 0, false) then 'no-row-image' end as reason,
+      when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then 'no-row-image' end as reason,
     cast(null as array<string>) as key_names, table_columns(m.`types`, null, array()) as types, `rows_readers`(types) as readers
   from message_images
 ),
@@ -92,15 +96,15 @@ select
   nullif(m.`schema`, '') as schema_name, nullif(m.`table`, '') as table_name, key,
   if(key is not null and not map_values(key_before) <=> map_values(key), key_before, null) as old_key, key_text(key) as key_text,
   before, after, if(kind = 'row', completeness(before, after, types, key_names), null) as before_image,
-  case when kind <> 'row' then null when after is not null and verdict = 'row snapshot' then 'partial'
+  case when kind <> 'row' then null when after is not null and verdict in ('row snapshot', 'row update') then 'partial'
     else completeness(after, before, types, key_names) end as after_image,
   case when op = 'update' then changed_columns(before, after, types) end as changed,
   if(kind in ('row', 'ddl'), types, null) as types, instant_with_offset(m.`taken_at`) as event_time,
-  cast(null as timestamp) as produced_at, cast(null as string) as tx_id,
+  instant_with_offset(m.`sent_at`) as produced_at, cast(null as string) as tx_id,
   named_struct('generation', 0, 'phase', 1,
     'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
-  known_entries(map('as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
+  known_entries(map('record_type', m.`mirror`, 'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
     'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then cast(null as string) end as statement, reason,
   case reason
