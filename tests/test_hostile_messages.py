@@ -91,12 +91,11 @@ def test_formats_of_records_are_all_that_read_more_than_the_value() -> None:
 @WITH_SPARK
 def test_every_message_of_the_cases_and_hostile_ones_land_once(tmp_path: Path, project, runner) -> None:
     over = [{"name": f"{name}_{BEFORE_3_3}", "format": {"extends": [name, BEFORE_3_3]}, **DECLARED} for name in OVER]
-    also = {"name": "as_sent", "format": AS_SENT, "files": "in/drs_sql/*.jsonl", "dead_letters": {"fail": None}}
+    also = {"name": "as_sent", "format": AS_SENT, "files": "in/drs_sql/*.jsonl"}
     sources, specs = [*declared(), *over], {}
     hostile: dict[str, list[str]] = {}
     for source in sources:
         name = source["name"]
-        source["dead_letters"] = {"fail": None}
         if is_in_json({"files": ".jsonl", **source}):
             specs[name] = spec_of(source)
             hostile[name] = [] if source in over else fuzzed(CASES / name, specs[name], SOME)
@@ -119,7 +118,8 @@ def test_every_message_of_the_cases_and_hostile_ones_land_once(tmp_path: Path, p
 
 def project_of(sources: list[dict[str, Any]]) -> str:
     target = {"target": "here", "targets": {"here": {"path": "lake"}}}
-    return yaml.safe_dump({"name": "every_format", **target, "sources": sources})
+    with_dead_letters = [{**source, "dead_letters": {"fail": None}} for source in sources]
+    return yaml.safe_dump({"name": "every_format", **target, "sources": with_dead_letters})
 
 
 def landed(folder: Path, source: str) -> list[dict[str, Any]]:
@@ -142,7 +142,7 @@ def test_many_hostile_messages_land_each_once(source, tmp_path: Path, project, r
     name = source["name"]
     hostile = fuzzed(CASES / name, spec_of(source), MANY)
     sent = write_messages(tmp_path, source, hostile)
-    project({"project.yml": project_of([{**source, "dead_letters": {"fail": None}}])})
+    project({"project.yml": project_of([source])})
     assert runner("run", "-s", "config.materialized:streaming").code == 0
     assert landed_messages(tmp_path) == {name: sent}
     assert runner("test", "--data").code == 0
