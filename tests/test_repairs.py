@@ -125,8 +125,8 @@ LATE: list[tuple[int, str, Row, Row]] = [(6, "UPDATE", {"id": "4", "v": "late", 
 LATER: list[tuple[int, str, Row, Row]] = [
     (10, "UPDATE", {"id": "1", "v": "b", "w": "a"}, {"v": "a"}),
     (11, "UPDATE", {"id": "1", "v": "c", "w": "a"}, {"v": "b"}),
-    (12, "DELETE", {"id": "2", "v": "x", "w": "a"}, {"v": "x"}),
-    (13, "DELETE", {"id": "3", "v": "a", "w": "a"}, {"v": "a"}),
+    (12, "DELETE", {}, {"id": "2", "v": "x", "w": "a"}),
+    (13, "DELETE", {}, {"id": "3", "v": "a", "w": "a"}),
     (14, "INSERT", {"id": "3", "v": "again", "w": "a"}, {}),
     # It does not tell what `w` is.
     (15, "UPDATE", {"id": "5", "v": "n"}, {"v": "m", "w": "m"}),
