@@ -144,6 +144,7 @@ def test_what_lands_once_more(tmp_path: Path, storage: str, monkeypatch: pytest.
         assert made.run("dead-letters", "land", *target).code == 130
     again = made.run("dead-letters", "land", *target)
     assert again.code == 0 and "land first: shop" in again.err
+    assert {"shop_to_changelog", "orders"} <= {*made.statuses} and "changes_to_changelog" not in made.statuses
     assert "no message would land" in made.run("dead-letters", "land", *target).out
     made.ok("run", *target)
     assert groups(made, *target) == {broken, latin} | parts

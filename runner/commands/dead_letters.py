@@ -254,20 +254,24 @@ def _land(call: Call, workspace: Workspace, run: Run, chosen: Chosen) -> int:
     names = workspace.selected(arguments.selection)
     whole = Run(workspace, "dead-letters", workspace.in_order(names, lambda node: bool(node.model) and node.runs))
     with session(whole, call.report):
-        letters = _letters(whole, chosen)
-        if waiting := [source.name for source in _sources(run) if letters.are_waiting(source)]:
-            what = f"messages that an interrupted command has left land first: {enumeration(waiting)}"
+        letters, sources = _letters(whole, chosen), _sources(run)
+        if landing := [source for source in sources if letters.are_waiting(source)]:
+            named = enumeration([source.name for source in landing])
+            what = f"messages that an interrupted command has left land first: {named}"
             call.report.say(f"{what}; the same command again lands the others")
         else:
             groups = letters.tried()
             _print(call, groups, TRIED, "table")
-            landing = {row["source"] for row in groups if row["land"]}
-            for source in _sources(run):
-                if source.name in landing:
-                    letters.place(source)
-            if not landing:
-                call.report.payload("no message would land")
-                return 0
+            understood = {row["source"] for row in groups if row["land"]}
+            landing = [source for source in sources if source.name in understood]
+            for source in landing:
+                letters.place(source)
+        if not landing:
+            call.report.payload("no message would land")
+            return 0
+        models = {source.model for source in landing}
+        touched = models | workspace.graph.downstream(models)
+        whole.nodes = [node for node in whole.nodes if node.name in touched]
         land_and_build(whole, "run", arguments, call.report)
     return whole.exit_code
 
