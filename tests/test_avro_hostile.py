@@ -114,7 +114,8 @@ def test_hostile_messages_land(tmp_path: Path, interpreted: None, capsys: Any, m
     sent = {name: messages_of(name) for name in SCHEMAS}
     for name, messages in sent.items():
         (tmp_path / f"{name}.base64").write_bytes(b"".join(base64.b64encode(one) + b"\n" for one in messages))
-    assert main(["run", "-s", "source:*+"]) == 0, capsys.readouterr().err
+    # More dead letters than a run may have.
+    assert main(["run", "-s", "source:*+"]) == 1, capsys.readouterr().err
     landed = rows(capsys, LANDED)
     assert {row["source"]: row["messages"] for row in landed} == {name: len(one) for name, one in sent.items()}
     # A damaged one may be a message with another key.

@@ -19,7 +19,7 @@ from tests.spark_fixtures import rows
 DIALECTS = table("dialects")
 
 
-def write_source(root: Path, name: str, dialect: dict[str, str]) -> dict[str, str]:
+def write_source(root: Path, name: str, dialect: dict[str, str]) -> dict[str, object]:
     """A source that reads the messages of a dialect, after its files were written."""
     spec, lines, ending = dialect["format"], dialect["messages"].rstrip("\n").split("\n"), "jsonl"
     if schema := dialect.get("schema"):
@@ -28,7 +28,8 @@ def write_source(root: Path, name: str, dialect: dict[str, str]) -> dict[str, st
         lines = [base64.b64encode(encoded(json.loads(schema), json.loads(line))).decode() for line in lines]
     (root / f"formats/{name}.yml").write_text(spec)
     (root / f"in/{name}.{ending}").write_text("\n".join(lines), encoding="utf-8")
-    return {"name": name, "format": name, "files": f"in/{name}.{ending}"}
+    # One of a few messages may be a dead letter on purpose.
+    return {"name": name, "format": name, "files": f"in/{name}.{ending}", "dead_letters": {"fail": None}}
 
 
 @pytest.fixture(scope="module")
