@@ -227,8 +227,9 @@ def test_other_tools_see_it_too(tmp_path: Path, spark: Spark, storage: str) -> N
 PAGE = Path(__file__).parent.parent / "docs/operations.md"
 
 
-def test_the_page_shows_what_comes_out(tmp_path: Path) -> None:
+def test_the_page_shows_what_comes_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each line that the page shows begins a line of what the commands above it print; files change as it goes on."""
+    monkeypatch.setenv("COLUMNS", "140")
     made, said = Project(tmp_path, {}), ""
     for block in pages.blocks(PAGE):
         if block.name:
