@@ -14,12 +14,15 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from runner.commands.dead_letters import line_of
 from runner.contract import Landed
+from runner.functions.records import read_record
 from runner.project.dead_letters import read_dead_letters
 from runner.project.inputs import DeadLetterLimits, Limit, Waiver
 from runner.project.mirror import Acknowledged
 from runner.project.nodes import Graph, Model, Node
 from runner.project.project import project_schema
+from runner.project.waivers import with_waiver
 from runner.report import Report
 from runner.run.results import Batch, Result, Verdict, judged
 from runner.run.schedule import Order, Schedule, StopSignals
@@ -221,3 +224,41 @@ def test_what_is_acknowledged_is_known_up_to_its_instant_and_until_its_last_day(
     assert [known.covers(known.through - 1, date(2024, 5, day)) for day in (1, 2)] == [True, False]
     assert not known.covers(known.through, date(2024, 5, 1))
     assert Acknowledged(1).covers(0, date(9999, 12, 31))
+
+
+def test_messages_in_files() -> None:
+    """What is no text is kept in base64; a file of Avro has lines of base64, other files have the bytes."""
+    origin = {"topic": "t", "key": '{"id":1}', "headers": [{"key": "a", "value": None}]}
+    binary = {"raw": "w6n/", "meta": {"raw_encoding": "base64"}, "origin": origin}
+    assert [line_of(binary, ending) for ending in (".base64", ".messages.base64")] == [b"w6n/", b"w6n/"]
+    assert line_of(binary, ".jsonl") == "é".encode() + b"\xff"
+    text = {"raw": '{"n":1.50}', "meta": None, "origin": origin}
+    assert line_of(text, ".messages.jsonl") == b'{"n":1.50}'
+    record = read_record(line_of(text, ".records.jsonl").decode())
+    assert (record.topic, record.key, record.headers, record.value) == ("t", '{"id":1}', (("a", None),), '{"n":1.50}')
+    assert line_of({"raw": None, "meta": None, "origin": origin}, ".jsonl") == b""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sources:\n- name: a\n  files: x  # why\n- {name: shop, files: in/*}  # flow\ntarget: t\n",
+        "sources:\n  - files: in/*\n    name: shop\n    dead_letters:\n      warn: 5   # five\n\ntarget: t\n",
+        "sources: [{name: shop, dead_letters: {waived: [{reason: empty, because: b}]}}]\n",
+        "sources:\n  - name: shop\n    dead_letters:\n      waived:\n        - {reason: empty, because: b}\n      fail: 3\n",
+    ],
+)
+def test_waivers_are_written_into_any_form(text: str) -> None:
+    """One more waiver, and nothing else is changed, comments included."""
+    waiver = {"reason": "no-op", "detail": 'type: "{}"', "because": "it's # so: {indent}"}
+    new = with_waiver(text, "shop", waiver)
+    before, after = yaml.safe_load(text), yaml.safe_load(new)
+    own = next(one for one in after["sources"] if one["name"] == "shop")
+    assert own["dead_letters"]["waived"].pop() == waiver
+    if not own["dead_letters"]["waived"]:
+        del own["dead_letters"]["waived"]
+    if not own["dead_letters"]:
+        del own["dead_letters"]
+    assert before == after
+    assert [line for line in text.splitlines() if "#" in line and line not in new and "flow" not in line] == []
+    assert with_waiver(new, "shop", waiver).count("no-op") == 2

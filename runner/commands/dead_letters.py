@@ -296,7 +296,7 @@ def _export(call: Call, run: Run, letters: DeadLetters, asked: Asked) -> Callabl
     if not file.name.endswith(ending):
         raise RunnerError("usage", f'the file must end in "{ending}", so that parse reads it', hint=f"{file}{ending}")
     ordered = sorted(rows, key=lambda row: (row["source"], row["seq"]["arrival"]))
-    lines = [_line(row, ending) for row in ordered]
+    lines = [line_of(row, ending) for row in ordered]
     return partial(_write, call, source, file, lines, f"{asked.as_case}.rows.yml" if asked.as_case else "")
 
 
@@ -317,11 +317,11 @@ def _has_more_than_a_line(row: Row) -> bool:
     return row["origin"]["key"] is not None or bool(row["origin"]["headers"]) or "\n" in (row["raw"] or "")
 
 
-def _line(row: Row, ending: str) -> bytes:
+def line_of(row: Row, ending: str) -> bytes:
     """Returns the line of a file for a message."""
     raw, origin = row["raw"], row["origin"]
     if ending != RECORDS:
-        is_text = ending == ENDINGS["avro"] or row["meta"].get("raw_encoding") != "base64"
+        is_text = ending.endswith(ENDINGS["avro"]) or (row["meta"] or {}).get("raw_encoding") != "base64"
         return (raw or "").encode() if is_text else base64.b64decode(raw)
     headers = [part for one in origin["headers"] or () for part in (one["key"], one["value"])]
     record = {"topic": origin["topic"], "key": origin["key"], "headers": headers, "value": raw}
