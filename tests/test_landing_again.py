@@ -107,6 +107,11 @@ def groups(made: Project, *words: str) -> set[tuple[Any, ...]]:
     }
 
 
+def state(made: Project, *target: str) -> dict[str, dict[str, Any]]:
+    rows = [json.loads(line) for line in made.run("state", "--output", "json", *target).out.splitlines()]
+    return {row["name"]: row for row in rows}
+
+
 @pytest.mark.parametrize("storage", STORAGES)
 def test_what_lands_once_more(tmp_path: Path, storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     target = ("-t", storage)
@@ -142,12 +147,16 @@ def test_what_lands_once_more(tmp_path: Path, storage: str, monkeypatch: pytest.
             "runner.commands.dead_letters.land_and_build", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         assert made.run("dead-letters", "land", *target).code == 130
+    assert state(made, *target)["shop"]["note"] == "dead letters wait to land with the next run"
     again = made.run("dead-letters", "land", *target)
     assert again.code == 0 and "land first: shop" in again.err
     assert {"shop_to_changelog", "orders"} <= {*made.statuses} and "changes_to_changelog" not in made.statuses
     assert "no message would land" in made.run("dead-letters", "land", *target).out
     made.ok("run", *target)
     assert groups(made, *target) == {broken, latin} | parts
+
+    told = {name: (row["kind"], row["read"], row["note"]) for name, row in state(made, *target).items()}
+    assert told["shop"] == ("source", "batch 2: 2 files", "") and told["orders"] == ("mirror", "shop: batch 2", "")
 
     # What all messages become that land at once with this format.
     found = mirrored(made, *target), changelog(made, *target)
