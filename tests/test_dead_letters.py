@@ -245,7 +245,8 @@ def test_messages_in_files() -> None:
         "sources:\n- name: a\n  files: x  # why\n- {name: shop, files: in/*}  # flow\ntarget: t\n",
         "sources:\n  - files: in/*\n    name: shop\n    dead_letters:\n      warn: 5   # five\n\ntarget: t\n",
         "sources: [{name: shop, dead_letters: {waived: [{reason: empty, because: b}]}}]\n",
-        "sources:\n  - name: shop\n    dead_letters:\n      waived:\n      - {reason: empty, because: b}\n      fail: 3\n",
+        "sources:\n  - name: shop\n    dead_letters:\n      waived:\n      - {reason: empty, because: b}\n"
+        "      fail: 3\n",
     ],
 )
 def test_waivers_are_written_into_any_form(text: str) -> None:
