@@ -285,7 +285,7 @@ def test_no_command_line_of_a_run_has_a_setting_that_java_does_not_start_with(pr
         "spark.driver.memory": "1234m",
         "spark.driver.extraJavaOptions": shown.replace("\\", "\\\\"),
     }
-    source = {"name": "app", "format": "drs_mongodb", "files": "in/*"}
+    source = {"name": "app", "format": "drs_mongodb", "files": "in/*", "dead_letters": {"fail": None}}
     folder = project(
         {
             "project.yml": json.dumps({"sources": [source], "targets": {"local": {"spark": settings}}}),
