@@ -287,7 +287,7 @@ def _export(call: Call, run: Run, letters: DeadLetters, asked: Asked) -> Callabl
     sources = [one for one in _sources(run) if any(row["source"] == one.name for row in rows)]
     if len({one.format.name for one in sources}) != 1:
         what = "messages of several formats go into files of their own" if sources else "there are no such dead letters"
-        raise RunnerError("usage", what, hint="--source NAME")
+        raise RunnerError("usage", what, hint="--source NAME" if sources else "runner dead-letters lists them")
     source, encoding = sources[0], sources[0].format.message.encoding
     is_record = any(_has_more_than_a_line(row) for row in rows) and encoding == "json"
     ending = RECORDS if is_record else f".messages{ENDINGS[encoding]}" if asked.as_case else ENDINGS[encoding]
