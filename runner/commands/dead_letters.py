@@ -16,7 +16,7 @@ from runner.commands.parse import case_of
 from runner.commands.run import land_and_build
 from runner.commands.session import session, session_to_read
 from runner.counts import counted, enumeration
-from runner.errors import RunnerError, RunnerErrors, Where, excerpt, from_here, nearest_or_all
+from runner.errors import RunnerError, RunnerErrors, Where, excerpt, from_here
 from runner.files import read_text, write_whole
 from runner.project.inputs import RECORDS, Source
 from runner.project.waivers import with_waiver
@@ -111,10 +111,7 @@ def _check(asked: Asked) -> None:
 
 def _run(workspace: Workspace, name: str | None) -> Run:
     """Returns a run of the models that land the sources; raises `source-unknown`."""
-    sources = {one.name: one for one in workspace.project.sources}
-    if name is not None and name not in sources:
-        raise RunnerError("source-unknown", f'there is no source "{name}"', hint=nearest_or_all(name, sources))
-    models = {one.model for one in sources.values() if name in (None, one.name)}
+    models = {source.model for source in workspace.sources_named(name)}
     return Run(workspace, "dead-letters", workspace.in_order(models))
 
 
@@ -260,12 +257,10 @@ def _land(call: Call, workspace: Workspace, run: Run, chosen: Chosen) -> int:
             what = f"messages that an interrupted command has left land first: {named}"
             call.report.say(f"{what}; the same command again lands the others")
         else:
-            groups = letters.tried()
+            groups = letters.tried(places=True)
             _print(call, groups, TRIED, "table")
             understood = {row["source"] for row in groups if row["land"]}
             landing = [source for source in sources if source.name in understood]
-            for source in landing:
-                letters.place(source)
         if not landing:
             call.report.payload("no message would land")
             return 0

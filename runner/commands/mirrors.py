@@ -18,7 +18,7 @@ from runner.compile.suggested_mirrors import (
     with_differences,
 )
 from runner.counts import counted, enumeration
-from runner.errors import RunnerError, RunnerWarning, nearest_or_all
+from runner.errors import RunnerError, RunnerWarning
 from runner.files import read_text, write_whole
 from runner.project.inputs import Source
 from runner.project.many_mirrors import changes
@@ -36,12 +36,10 @@ from runner.yaml_text import yaml_of
 def mirrors(call: Call, action: str, source: str | None, table: str | None, files: bool, apply: bool) -> int:
     """Runs `suggest` or `diff` for the tables of one source or of all."""
     workspace = Workspace(call.project)
-    sources = {one.name: one for one in workspace.project.sources}
-    if source is not None and source not in sources:
-        raise RunnerError("source-unknown", f'there is no source "{source}"', hint=nearest_or_all(source, sources))
+    told = [one for one in workspace.sources_named(source) if not one.messages.are_repairs]
+    chosen = sorted(told, key=attrgetter("name"))
+    sources = {one.name: one for one in chosen}
     of_table = tuple(table.split(".")) if table else ()
-    told = (name for name in sorted(sources) if not sources[name].messages.are_repairs)
-    chosen = [sources[name] for name in told if source in (None, name)]
     if action == "diff" and (files or apply):
         raise RunnerError("usage", "mirrors diff writes nothing", hint="mirrors suggest --apply")
     found = (tables_seen(workspace.project, one) for one in chosen)

@@ -186,8 +186,9 @@ class Checkpoint:
 
     def again_waiting(self) -> list[str]:
         """Returns the folders of messages that have not landed once more yet."""
-        read = {path.rsplit("/", 2)[-2] for path in self._files_read(1)}
-        return sorted({*self.files.names(self.again)} - read)
+        placed = {*self.files.names(self.again)}
+        read = {path.rsplit("/", 2)[-2] for path in self._files_read(1)} if placed else set()
+        return sorted(placed - read)
 
     def again_batches(self) -> list[int]:
         """Returns the batches in which messages may have landed once more."""

@@ -257,9 +257,16 @@ class Place:
     @property
     def instant(self) -> str:
         """The time as a text, empty if it is not known."""
-        if self.time is None:
-            return ""
-        return (EPOCH + timedelta(microseconds=self.time)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return "" if self.time is None else instant_of(self.time)
+
+
+def instant_of(time: int) -> str:
+    """Returns an instant in microseconds since 1970 as a text.
+
+    >>> instant_of(1_500_000)
+    '1970-01-01T00:00:01.500000Z'
+    """
+    return (EPOCH + timedelta(microseconds=time)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 @dataclass(frozen=True)

@@ -43,39 +43,32 @@ class DeadLetters:
         """Returns the dead letters that have landed last, at most `count` of them, None for all, with all columns."""
         return list(self.spark.rows(self.macro("newest_dead_letters", LETTERS), count)[1])
 
-    def tried(self) -> list[Row]:
+    def tried(self, places: bool = False) -> list[Row]:
         """Returns the groups with what the formats make of their messages now: how many would `land`, as which rows,
-        and what is `still` wrong with the others.
+        and what is `still` wrong with the others. With `places`, puts those that would land where the next run of their
+        source lands them. They land once, also if this is interrupted: they are moved there as a whole.
         """
-        return [row for source in self.sources for row in self._tried(source)]
+        return [row for source in self.sources for row in self._tried(source, places)]
 
-    def _tried(self, source: Source) -> list[Row]:
+    def _tried(self, source: Source, places: bool) -> list[Row]:
         compiled = self.run.compiled.nodes[source.model]
-        messages = f"{source.name}_messages"
+        messages, tried = f"{source.name}_messages", f"{source.name}__tried"
         self.spark.view(messages, self.macro("messages_of_dead_letters", LETTERS, source, compiled.encoding))
         self.spark.register(compiled.functions, compiled.sql_functions)
-        tried = self.macro("messages_tried", compiled.sql)
-        with self.spark.computed_view(_tried_view(source), tried):
-            return list(self.spark.rows(self.macro("groups_tried", LETTERS, _tried_view(source), source))[1])
+        with self.spark.computed_view(tried, self.macro("messages_tried", compiled.sql)):
+            groups: list[Row] = list(self.spark.rows(self.macro("groups_tried", LETTERS, tried, source))[1])
+            if places and any(row["land"] for row in groups):
+                self._place(source, self.macro("messages_to_land", messages, tried))
+        return groups
 
-    def place(self, source: Source) -> None:
-        """Puts the messages that the format understands now where the next run of the source lands them. They land
-        once, also if this is interrupted: they are moved there as a whole.
-        """
-        compiled, tables = self.run.compiled.nodes[source.model], self.run.tables
-        messages, checkpoint = f"{source.name}_messages", tables.checkpoint(source.model)
-        self.spark.view(messages, self.macro("messages_of_dead_letters", LETTERS, source, compiled.encoding))
-        self.spark.register(compiled.functions, compiled.sql_functions)
+    def _place(self, source: Source, messages: str) -> None:
+        tables = self.run.tables
+        checkpoint = tables.checkpoint(source.model)
         building = f"{checkpoint.folder}/again.building"
         tables.files.remove(building)
-        with self.spark.computed_view(_tried_view(source), self.macro("messages_tried", compiled.sql)):
-            self.spark.write_parquet(self.macro("messages_to_land", messages, _tried_view(source)), building)
+        self.spark.write_parquet(messages, building)
         tables.files.move(building, f"{checkpoint.again}/{self.run.run_id}")
 
     def are_waiting(self, source: Source) -> bool:
         """Returns True if messages were placed that have not landed yet."""
         return bool(self.run.tables.checkpoint(source.model).again_waiting())
-
-
-def _tried_view(source: Source) -> str:
-    return f"{source.name}__tried"

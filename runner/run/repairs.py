@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from runner.counts import counted
 from runner.files import write_whole
 from runner.patterns import is_pattern, unescaped
-from runner.project.inputs import EPOCH
+from runner.project.inputs import EPOCH, instant_of
 from runner.project.mirror import Mirror
 
 if TYPE_CHECKING:
@@ -102,8 +102,8 @@ class Repairs:
         texts = {
             **dict(zip(NAME_PARTS, reversed(mirror.repairs.name))),
             "mirror": mirror.name,
-            "taken_at": _instant(taken_at),
-            "sent_at": None if head["sent_at"] is None else _instant(head["sent_at"]),
+            "taken_at": instant_of(taken_at),
+            "sent_at": None if head["sent_at"] is None else instant_of(head["sent_at"]),
         }
         return Place(texts, (*(head["arrival"] or ()), now), is_whole)
 
@@ -134,7 +134,3 @@ def micros(instant: datetime) -> int:
     3600000000
     """
     return (instant - EPOCH) // timedelta(microseconds=1)
-
-
-def _instant(number: int) -> str:
-    return (EPOCH + timedelta(microseconds=number)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

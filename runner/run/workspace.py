@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.contract import MACRO_GLOBALS
 from runner.counts import counted, enumeration
-from runner.errors import Problems, RunnerError, RunnerWarning
+from runner.errors import Problems, RunnerError, RunnerWarning, nearest_or_all
 from runner.project.inputs import Source
 from runner.project.many_mirrors import Mirrors, lacks_mirror, read_mirrors
 from runner.project.mirror import Mirror
@@ -125,6 +125,13 @@ class Workspace:
             return None
         what = f"{counted(len(without), 'table')} of source {seen.source} without a mirror: {enumeration(without)}"
         return RunnerWarning("unmirrored", what, hint=f"runner mirrors suggest --source {seen.source}")
+
+    def sources_named(self, name: str | None) -> list[Source]:
+        """Returns the source of this name, or all sources; raises `source-unknown`."""
+        sources = {source.name: source for source in self.project.sources}
+        if name is not None and name not in sources:
+            raise RunnerError("source-unknown", f'there is no source "{name}"', hint=nearest_or_all(name, sources))
+        return [source for source in sources.values() if name in (None, source.name)]
 
     @property
     def _mirrors(self) -> list[Mirror]:
