@@ -96,7 +96,6 @@ mirrors:
     columns: {id: bigint, label: string, number: bigint}
     history: true
 """
-ONE_SOURCE = "sources: [{name: app, format: canal, files: in/*}]"
 SOURCES = """\
 sources:
   - {{name: app, format: canal, files: in/*}}
@@ -199,11 +198,11 @@ def test_a_database_is_right_after_killed_runs(project, runner, spark: object, c
     first = shop.run(0)
     # The dump has what the first messages tell, and more that no message tells.
     shop.tables["dumped"] |= {key: {"id": key, "label": "before", "number": -key} for key in range(41, 60)}
+    [own_source] = [line for line in PROJECT.splitlines() if line.startswith("sources: ")]
+    sources = SOURCES.format(server=SERVER, number=shop.number)
     folder = project(
         {
-            "project.yml": PROJECT.replace(ONE_SOURCE, SOURCES.format(server=SERVER, number=shop.number)).replace(
-                "target: calm", f"target: {storage}"
-            ),
+            "project.yml": PROJECT.replace(own_source, sources).replace("target: calm", f"target: {storage}"),
             "models/mirrors.yml": DATABASE,
             "dump/dumped.csv": as_csv(shop.tables["dumped"].values()),
         }
