@@ -56,16 +56,16 @@ order by messages desc, id
 
 {#- The messages of dead letters as they came. A part of a message is none. -#}
 {%- macro messages_of_dead_letters(letters, source, encoding) -%}
-{%- set bytes = 'unbase64(raw)' -%}
-select
-{%- if encoding == 'avro' %}
-  {{ bytes }} as raw, cast(null as string) as own_schema, cast(null as string) as damage,
-{%- else %}
-  if(meta['raw_encoding'] = 'base64', cast({{ bytes }} as string), raw) as raw,
-{%- endif %}
-  origin, seq.arrival as arrival
+select {{ message_as_it_came(encoding) }}, origin, seq.arrival as arrival
 from {{ name(letters) }}
-where source = {{ text(source.name) }} and seq.row = 0
+where source = {{ text(source.name) }} and seq.row = 0 and seq.generation = {{ source.generation }} and meta['raw_of'] is null
+{%- endmacro -%}
+{%- macro message_as_it_came(encoding) -%}
+{%- if encoding == 'avro' -%}
+unbase64(raw) as raw, meta['own_schema'] as own_schema, cast(null as string) as damage
+{%- else -%}
+if(meta['raw_encoding'] = 'base64', cast(unbase64(raw) as string), raw) as raw
+{%- endif -%}
 {%- endmacro -%}
 
 {#- What a format makes now of each message: its rows by kind and operation, and the reason if it is refused again. -#}
@@ -86,7 +86,7 @@ select
   count_if(now.place is not null and now.reason is null) as land,
   array_join(array_sort(collect_set(if(now.reason is null, array_join(array_distinct(now.rows), ', '), null))), ', ') as as_rows,
   array_join(array_sort(collect_set(
-    case when now.place is null then 'a part of a message' when now.reason is not null then concat_ws(': ', now.reason, {{ detail_shape('now.detail') }}) end)), '; ') as still
+    case when now.place is null then if(own.seq.generation = {{ source.generation }}, 'a part of a message', 'of an earlier load') when now.reason is not null then concat_ws(': ', now.reason, {{ detail_shape('now.detail') }}) end)), '; ') as still
 from (select *, {{ place_of_message() }} as place from {{ name(letters) }} where source = {{ text(source.name) }}) as own
 left join {{ name(tried) }} as now using (place)
 group by group_id, source, own.reason, shape, named

@@ -22,4 +22,8 @@ call {{ iceberg_procedure(target, model, 'remove_orphan_files') }}, older_than =
 
 {%- macro old_rows_removed(table, before) -%} delete from {{ table }} where landed_on < date {{ text(before) }} {%- endmacro -%}
 
+{%- macro old_texts_removed(table, before) -%}
+update {{ table }} set raw = null where raw is not null and kind <> 'dead_letter' and landed_on < date {{ text(before) }}
+{%- endmacro -%}
+
 {%- macro newest_batch_before(model, day) -%} select max(batch) as batch from {{ name(model) }} where landed_on < date {{ text(day) }} {%- endmacro -%}

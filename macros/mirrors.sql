@@ -779,4 +779,4 @@ when not matched and not new._is_gone then insert ({{ query.columns | map('name'
   values ({{ query.columns | each('column_of', 'new') | join(', ') }})
 {%- endmacro -%}
 
-{%- macro table_of_row() -%} array_compact(array(tenant, db_name, schema_name, table_name)) {%- endmacro -%}
+{%- macro table_of_row(of='') -%} array_compact(array({{ of }}tenant, {{ of }}db_name, {{ of }}schema_name, {{ of }}table_name)) {%- endmacro -%}

@@ -26,19 +26,46 @@ create or replace temporary view {{ name(view) }} as {{ sql }}
 select {{ contract | map('name') | join(', ') }} from {{ table }}
 {%- endmacro -%}
 
-{#- The rows of a changelog without the dead letters whose messages have landed once more, in one of these batches. -#}
-{%- macro without_landed_again(changelog, batches) -%}
-select * from {{ name(changelog) }} where kind <> 'dead_letter'
+{#- The rows of a changelog without those of messages that have landed once more since: dead letters, or all rows of a message. -#}
+{%- macro without_landed_again(changelog, again) -%}
+{%- set own -%}
+{%- if again.replacing -%}
+(
+  select own.* from {{ name(changelog) }} as own
+  left anti join ({{ places_in(name(changelog), again.replacing, place_of_whole()) }}) as again on {{ is_older(place_of_whole('own.')) }}
+)
+{%- else %}{{ name(changelog) }}{% endif -%}
+{%- endset -%}
+{%- if again.letters -%}
+select * from {{ own }} where kind <> 'dead_letter'
 union all
-select own.* from {{ name(changelog) }} as own
-left anti join (select {{ place_of_message() }} as place, batch from {{ name(changelog) }} where batch in ({{ batches | join(', ') }})) as again
-on again.batch > own.batch and again.place = {{ place_of_message('own.') }}
+select own.* from {{ own }} as own
+left anti join ({{ places_in(name(changelog), again.letters, place_of_message()) }}) as again on {{ is_older(place_of_message('own.')) }}
 where own.kind = 'dead_letter'
+{%- else -%}
+select * from {{ own }}
+{%- endif -%}
+{%- endmacro -%}
+{%- macro places_in(changelog, batches, place) -%}
+select {{ place }} as place, max(batch) as batch from {{ changelog }} where batch in ({{ batches | sort | join(', ') }}) group by all
+{%- endmacro -%}
+{%- macro is_older(place) -%} again.batch > own.batch and again.place = {{ place }} {%- endmacro -%}
+
+{#- Removes the rows of messages that have landed once more since: all rows of a message, or its dead letters. -#}
+{%- macro replaced_removed(table, batches) -%} {{ older_removed(table, places_in(table, batches, place_of_whole()), is_older(place_of_whole('own.'))) }} {%- endmacro -%}
+{%- macro letters_removed(table, batches) -%}
+{{ older_removed(table, places_in(table, batches, place_of_message()), "own.kind = 'dead_letter' and " ~ is_older(place_of_message('own.'))) }}
+{%- endmacro -%}
+{%- macro older_removed(table, again, condition) -%}
+merge into {{ table }} as own using ({{ again }}) as again on {{ condition }} when matched then delete
 {%- endmacro -%}
 
-{#- Where a message lies, with the number of its part: no other message of its source has the same. -#}
+{#- Where a message lies, with the number of its part or without it: no other message of its source has the same. -#}
 {%- macro place_of_message(of='', row='seq.row') -%}
 to_json(struct({{ of }}origin.topic, {{ of }}origin.partition, {{ of }}origin.file, {{ of }}seq.arrival, {{ of if row == 'seq.row' }}{{ row }} as row))
+{%- endmacro -%}
+{%- macro place_of_whole(of='', arrival='seq.arrival') -%}
+to_json(struct({{ of }}origin.topic, {{ of }}origin.partition, {{ of }}origin.file, {{ of }}{{ arrival }}))
 {%- endmacro -%}
 
 {%- macro no_rows(columns) -%}

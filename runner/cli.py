@@ -209,6 +209,17 @@ COMMANDS = (
         option("--output", "how to print the rows (default: table)", ("table", "json"), default="table"),
     ),
     Command(
+        *("reprocess", "reprocess:reprocess", "read kept messages again with the spec as it is now, and exchange rows"),
+        argument("source", "the name of a source", metavar="SOURCE", shell_complete=completed("sources")),
+        option("--table TABLE", "only messages with a row of this table"),
+        option("--reason REASON", "only messages with a dead letter of this reason"),
+        option("--from from_ TIME", "only messages that have landed since a day or an instant"),
+        option("--to TIME", "only messages that have landed before a day or an instant"),
+        option("--stale", "only messages whose rows an earlier spec has made"),
+        option("--dry-run", "only show which rows would be otherwise"),
+        option("--output", "how to print the rows (default: table)", ("table", "json"), default="table"),
+    ),
+    Command(
         *("init", "init", "start a new project", *OF_MESSAGES),
         argument("name", "the folder of the new project", required=False),
         option("--from-dbt FOLDER", FROM_DBT, Path),

@@ -13,9 +13,10 @@ import pytest
 
 from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes
-from runner.engine.checkpoint import Checkpoint, Fingerprint
+from runner.engine.checkpoint import Checkpoint
 from runner.engine.files import LocalFiles
 from runner.engine.offsets import TopicsNow
+from runner.engine.recorded import Fingerprint
 from runner.files import Damaged
 from runner.run.landing import Landing
 from runner.run.workspace import ProjectArguments, Workspace
@@ -119,10 +120,11 @@ def test_messages_land_once_more_in_batches_of_their_own(tmp_path: Path) -> None
 
 def test_a_fingerprint_is_read_as_it_was_written(tmp_path: Path) -> None:
     checkpoint = Checkpoint(LocalFiles(), str(tmp_path / "new"))
-    assert checkpoint.fingerprint() is None
+    assert checkpoint.fingerprints() == []
     fingerprint = Fingerprint.of("canal", "select 1", "[5]")
-    checkpoint.write_fingerprint(fingerprint)
-    assert checkpoint.fingerprint() == fingerprint != Fingerprint.of("canal", "select 2", "[5]")
+    checkpoint.write_fingerprints([fingerprint])
+    assert checkpoint.fingerprints() == [fingerprint]
+    assert fingerprint != Fingerprint.of("canal", "select 2", "[5]")
 
 
 def test_what_is_lost_between_a_checkpoint_and_a_broker() -> None:

@@ -404,3 +404,23 @@ def test_the_page_is_right(
         shown += ran.out
     assert re.search(r'insert *\| t *\| \{"id":"77"\} *\| shop.items', shown), shown
     assert set(re.findall(r"^\| `(\w+)` \|", page.read_text(), re.MULTILINE)) == set(KAFKA_KEYS)
+
+
+def test_messages_of_a_topic_are_read_again(broker: Broker, project: Write, runner: Runner, capsys: Captured) -> None:
+    """With a corrected spec, where the topic still has them: a reader without texts of its own needs no more."""
+    broker.create_topic("corrected")
+    broker.produce("corrected", numbered(range(4)))
+    spec = "extends: lean\nabout: ours\n"
+    project({**project_of(source(broker, "corrected", format="mine")), "formats/mine.yml": f"{spec}drop: [id]\n"})
+    runner("run")
+    broker.delete_records("corrected", {0: 1})
+    Path("formats/mine.yml").write_text(spec)
+    ran = runner("reprocess", "corrected")
+    assert "3 messages of corrected read again" in ran.err and "1 message more" in ran.err, ran.err
+    found = rows(capsys, "select origin.offset as at, after['id'] as id, batch from corrected_to_changelog order by 1")
+    assert [(one["at"], one["id"]) for one in found] == [(0, None), (1, "1"), (2, "2"), (3, "3")]
+    assert [one["batch"] for one in found] == [0, 1, 1, 1]
+    broker.delete_records("corrected", {0: 4})
+    Path("formats/mine.yml").write_text(f"{spec}drop: [id]\n")
+    refused = runner("reprocess", "corrected")
+    assert refused.code == 2 and "error[raw-not-kept]" in refused.err

@@ -147,7 +147,7 @@ def test_what_lands_once_more(tmp_path: Path, storage: str, monkeypatch: pytest.
             "runner.commands.dead_letters.land_and_build", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         assert made.run("dead-letters", "land", *target).code == 130
-    assert state(made, *target)["shop"]["note"] == "dead letters wait to land with the next run"
+    assert state(made, *target)["shop"]["note"] == "messages wait to land once more with the next run"
     again = made.run("dead-letters", "land", *target)
     assert again.code == 0 and "land first: shop" in again.err
     assert {"shop_to_changelog", "orders"} <= {*made.statuses} and "changes_to_changelog" not in made.statuses

@@ -41,6 +41,15 @@ named_struct('generation', {{ generation }}, 'phase', {{ phase }},
 
 {%- macro detail_of_record() -%} if(kind = 'dead_letter', error_detail, null) {%- endmacro -%}
 
+{#- Where the texts of all messages are kept: that of a message with rows goes with the first of them. -#}
+{%- macro raw_without_rows(raw) -%} if(reason is null and verdict like 'row %', null, {{ raw }}) {%- endmacro -%}
+{%- macro text_of_first() -%} if(nth = 0, message_text, null) {%- endmacro -%}
+{%- macro raw_of_lists() -%} coalesce(raw, first_text) {%- endmacro -%}
+{%- macro raw_of_parts() -%} coalesce(message_text, if(reason is null, null, raw)) {%- endmacro -%}
+{%- macro text_of_whole() -%} if(nth = 0, raw, null) {%- endmacro -%}
+
 {#- A message that is no text, in base64. -#}
 {%- macro raw_bytes() -%} base64(raw) {%- endmacro -%}
+{%- macro raw_any() -%} if(is_valid_utf8(raw), raw, base64(cast(raw as binary))) {%- endmacro -%}
+{%- macro raw_none() -%} cast(null as string) {%- endmacro -%}
 {%- macro raw_text() -%} if(reason = 'not-utf8', base64(cast(raw as binary)), raw) {%- endmacro -%}

@@ -67,4 +67,9 @@ if({{ came_twice('cast(' ~ instant ~ ' as string)', text(zone.name)) }}, array({
 {%- macro columns_of_rows(columns) -%} if(kind = 'row', {{ columns }}, array()) {%- endmacro -%}
 
 {%- macro encoding_of_text() -%} if(reason = 'not-utf8', 'base64', null) {%- endmacro -%}
+{%- macro encoding_any_text() -%} if(not is_valid_utf8(raw), 'base64', null) {%- endmacro -%}
+{%- macro encoding_any_bytes() -%} if(raw is null, null, 'base64') {%- endmacro -%}
+{%- macro whole_letter() -%} if(is_whole and reason is not null, 'message', null) {%- endmacro -%}
+{%- macro of_raw(column) -%} if(raw is null, null, {{ column }}) {%- endmacro -%}
+{%- macro encoding_none() -%} cast(null as string) {%- endmacro -%}
 {%- macro encoding_of_bytes() -%} if(kind = 'dead_letter', 'base64', null) {%- endmacro -%}

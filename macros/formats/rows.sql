@@ -17,8 +17,8 @@
 
 {#- The rows of each message beside the rest of it. Every row is a copy of what stands here, and Spark's Java would hold all copies of one message
     at once: so no list of the message goes along, and the rows come out of a lambda, of which no Java is made. -#}
-{%- macro each_row(long_fields, added, of_rows) -%}
-(select * except ({{ (['raw'] + long_fields) | join(', ') }}), if(reason is null, null, raw) as raw
+{%- macro each_row(long_fields, raw, added, of_rows) -%}
+(select * except ({{ (['raw'] + long_fields) | join(', ') }}), {{ raw }} as raw
     {%- for column, expression in added.items() %},
     {{ expression }} as {{ column }}
     {%- endfor %} from checked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
@@ -88,6 +89,21 @@ class Call:
 
     def messages(self, format_name: str, file: str) -> MessagesArguments:
         return MessagesArguments(self.project, format_name, file, self.flags["zone"], self.flags["schema"])
+
+
+def instant(flag: str, text: str | None) -> str:
+    """Returns an instant as SQL reads it, empty if none is given; raises `usage` for a text that is none.
+
+    >>> instant("--since", "2026-11-20"), instant("--since", "2026-11-20T10:00:00Z"), instant("--since", None)
+    ('2026-11-20T00:00:00', '2026-11-20T10:00:00+00:00', '')
+    """
+    if not text:
+        return ""
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00")).isoformat()
+    except ValueError:
+        hint = "such as 2026-11-20 or 2026-11-20T10:00:00Z"
+        raise RunnerError("usage", f'"{flag}" must be a day or an instant, not "{text}"', hint=hint) from None
 
 
 def _variables(text: str | None) -> dict[str, Any]:

@@ -6,12 +6,11 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runner.commands.arguments import Call, MessagesArguments, RunArguments
+from runner.commands.arguments import Call, MessagesArguments, RunArguments, instant
 from runner.commands.parse import case_of
 from runner.commands.run import land_and_build
 from runner.commands.session import session, session_to_read
@@ -77,7 +76,7 @@ def dead_letters(
     _check(own)
     workspace = Workspace(call.project)
     run = _run(workspace, source)
-    chosen = Chosen(reason or "", tuple(table.split(".")) if table else (), _instant(since), own.id)
+    chosen = Chosen(reason or "", tuple(table.split(".")) if table else (), instant("--since", since), own.id)
     # Mistakes in the arguments do not wait until Spark is imported.
     from runner.engine.errors import QueryFailed
 
@@ -123,21 +122,6 @@ def _letters(run: Run, chosen: Chosen) -> DeadLetters:
     from runner.run.dead_letters import DeadLetters
 
     return DeadLetters(run, _sources(run), chosen)
-
-
-def _instant(text: str | None) -> str:
-    """Returns an instant as SQL reads it; raises `usage` for a text that is none.
-
-    >>> _instant("2026-11-20"), _instant("2026-11-20T10:00:00Z"), _instant(None)
-    ('2026-11-20T00:00:00', '2026-11-20T10:00:00+00:00', '')
-    """
-    if not text:
-        return ""
-    try:
-        return datetime.fromisoformat(text.replace("Z", "+00:00")).isoformat()
-    except ValueError:
-        hint = "such as 2026-11-20 or 2026-11-20T10:00:00Z"
-        raise RunnerError("usage", f'"--since" must be a day or an instant, not "{text}"', hint=hint) from None
 
 
 def _print(call: Call, rows: list[Row], columns: Iterable[str], output: str) -> None:

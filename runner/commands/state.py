@@ -103,7 +103,7 @@ def _note(checkpoint: Checkpoint) -> str:
     if checkpoint.has_unfinished_batch:
         return "a batch was interrupted, and the next run finishes it"
     if checkpoint.again_waiting():
-        return "dead letters wait to land with the next run"
+        return "messages wait to land once more with the next run"
     kept = checkpoint.kept_since()
     return f"rows from before {kept} were removed" if kept else ""
 

@@ -235,9 +235,9 @@ def _is_table(node: Node) -> bool:
 def _maintained(run: Run, keep_days: int | None, history_days: int, node: Node) -> Result:
     from runner.engine.maintenance import maintain
 
-    is_changelog = bool(node.model and node.model.source)
-    readers = _readers(run.graph, node.name) if is_changelog else []
-    notes = maintain(run.tables, node.relation, is_changelog, readers, keep_days, history_days)
+    source = node.model.source if node.model else None
+    readers = _readers(run.graph, node.name) if source else []
+    notes = maintain(run.tables, node.relation, source, readers, keep_days, history_days)
     return Result(node.name, "model", "success", notes=notes)
 
 

@@ -247,7 +247,7 @@ class Records:
     # The interface of Documents: messages in Avro have no parts, paths no other root, and no SQL reads them.
     has_parts = False
     roots: tuple[str, ...] = ()
-    kept = ("error_detail",)
+    kept = ("error_detail", "own_schema")
 
     def __init__(self, rows: Rows, source: str) -> None:
         self.sql, self.header, self.rows, self.images = rows.sql, rows.header, rows, rows.images

@@ -16,16 +16,18 @@ from runner.spec.vocabulary import ABOVE_ROOT, RECORD_HEADERS, RECORD_KEY, RECOR
 
 
 class Documents:
-    """Prints how messages in JSON are read: exactly one object, with the digits of its numbers as they were sent."""
+    """Prints how messages in JSON are read: exactly one object, with the digits of its numbers as they were sent. With
+    `keeps_all`, a message with several parts goes along with the first of them, as `message_text`.
+    """
 
     # The form of messages: bytes or text.
     form = "text"
     functions: tuple[AvroFunction, ...] = ()
 
-    def __init__(self, rows: Rows, source: str, prefix: str) -> None:
+    def __init__(self, rows: Rows, source: str, prefix: str, keeps_all: bool) -> None:
         self.sql, self.header, self.rows, self.images = rows.sql, rows.header, rows, rows.images
         self.spec, self.message = rows.spec, rows.spec.message
-        self.view, self.prefix = quoted(f"{source}_messages"), prefix
+        self.view, self.prefix, self.keeps_all = quoted(f"{source}_messages"), prefix, keeps_all
         self.json, self.placing = JsonReading(self.spec), Placing(self.spec)
 
     @property
@@ -93,14 +95,14 @@ class Documents:
         if self.message.batch:
             path = [part for part in self.message.batch if part != WHOLE]
             elements = self.sql("elements_of_batch", self.sql("texts_of", path), self.view)
-            columns = {**kept("origin", "arrival", "nth"), "raw": "element"}
+            columns = {**kept("origin", "arrival", "nth"), "raw": "element", **self._whole()}
             yield Step("messages", "The messages in each message, one a row.  [message.batch]", elements, columns)
         elif frames := self.message.frames:
             comment = "The events in each message, one a row: each is a frame of the key and one of the value."
             starts = [sql_text(frames.key_starts), sql_text(frames.value_starts), str(frames.length_bytes)]
             events = self.sql("events_of_frames", starts, self.view)
             columns = {**kept("origin", "arrival", "nth"), "raw": self.sql("member_of", "event", "text")}
-            columns |= kept(self.sql("member_of", "event", "damage"))
+            columns |= {**kept(self.sql("member_of", "event", "damage")), **self._whole()}
             yield Step("messages", f"{comment}  [message.frames]", events, columns)
         elif size := self.message.number_bytes:
             comment = (
@@ -110,12 +112,17 @@ class Documents:
             columns = {"origin": origin, **kept("arrival"), "raw": self.sql("without_number", "raw", size)}
             yield Step("messages", comment, self.view, columns)
 
+    def _whole(self) -> Columns:
+        """Prints the text of a message with several parts, for the first of them, if it is kept."""
+        return {"message_text": self.sql("text_of_whole")} if self.keeps_all else {}
+
     def _parsed(self) -> Step:
         comment = (
             "The one document of each message, or why there is none. Where fields have an unusual shape, each is read "
             "for itself."
         )
-        columns = kept("origin", "arrival", *(["nth"] if self.has_parts else []), "raw")
+        of_parts = ("nth", *self._whole()) if self.has_parts else ()
+        columns = kept("origin", "arrival", *of_parts, "raw")
         reason = self.sql("member_of", "message", "reason")
         columns = {**columns, "m": self.sql("member_of", "message", "document")}
         if self.message.frames:

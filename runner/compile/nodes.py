@@ -133,7 +133,7 @@ class Compiler:
 
     def _source(self, source: Source) -> CompiledNode:
         call, spec, name, zone, tables = self.templates.call, source.format, source.name, source.zone, source.tables
-        return compile_format(call, spec, name, zone, tables, None, source.generation)
+        return compile_format(call, spec, name, zone, tables, None, source.generation, source.raw.which)
 
     def _seed(self, file: SeedFile) -> str:
         """Returns the SQL of a seed; raises `column-unknown` for a type of a column that the file does not have."""

@@ -28,6 +28,9 @@ from runner.render import sql_text
 from runner.spec.words import Field, Format
 from runner.sql_text import folded
 
+# The messages whose text is kept: of all, of dead letters, or of none.
+ALL, DEAD_LETTERS, NONE = "all", "dead_letters", "none"
+
 
 def compile_format(
     macro: Print,
@@ -37,19 +40,21 @@ def compile_format(
     tables: Sequence[TableSettings] = (),
     prefix: str | None = None,
     generation: int = 0,
+    raw_kept: str = DEAD_LETTERS,
 ) -> CompiledNode:
     """Returns the query that makes changelog rows of the view `<source>_messages`, and the functions that only this
     query calls. The names of these functions begin with the `prefix`, which is the source if no prefix is given. The
-    zone of the source overrides that of the format. Raises `types-unknown`, `schema-field` and `spec-conflict`.
+    zone of the source overrides that of the format; `raw_kept` are the messages whose text is kept. Raises
+    `types-unknown`, `schema-field` and `spec-conflict`.
     """
-    query = Query(macro, spec, source, zone, tables, prefix or source)
+    query = Query(macro, spec, source, zone, tables, prefix or source, raw_kept)
     functions = printed_functions(folded("\n".join(query.sql_functions())), "functions_of_source")
     return CompiledNode(
         query.sql_of(generation),
         query.reading.functions,
         sql_functions=functions,
         promises=make_promises(spec, zone, tables),
-        of_first_load=query.sql_of(0) if generation else "",
+        of_first_load=query.usual() if generation or raw_kept != DEAD_LETTERS else "",
         encoding=spec.message.encoding,
     )
 
@@ -85,16 +90,24 @@ class Query:
     """
 
     def __init__(
-        self, macro: Print, spec: Format, source: str, zone: str | None, tables: Iterable[TableSettings], prefix: str
+        self,
+        macro: Print,
+        spec: Format,
+        source: str,
+        zone: str | None,
+        tables: Iterable[TableSettings],
+        prefix: str,
+        raw_kept: str = DEAD_LETTERS,
     ) -> None:
-        self.macro, self.spec, self.source = macro, spec, source
+        self.macro, self.spec, self.source, self.prefix, self.raw_kept = macro, spec, source, prefix, raw_kept
+        self.keeps_all, self.written_zone = raw_kept == ALL, zone
         self.zone = make_zone(zone or spec.zone)
         self.images = images = make_images(spec)
         self.header = Header(self.sql, spec, self.zone)
         self.tables = tuple(tables)
         readers = Readers(self.header, self.tables)
         self.rows = rows = Rows(self.header, images, bool(spec.types and spec.types.at), bool(readers.all))
-        self.reading = Records(rows, source) if rows.is_avro else Documents(rows, source, prefix)
+        self.reading = Records(rows, source) if rows.is_avro else Documents(rows, source, prefix, self.keeps_all)
         self.keys = Keys(rows, [table for table in self.tables if table.key], self.reading.roots)
         self.types = ColumnTypes(rows, self.keys)
         self.values = Values(rows, readers, self.reading, prefix)
@@ -107,6 +120,10 @@ class Query:
         """Prints the SQL of the query; `generation` is that of the rows that the query makes."""
         steps = list(self.steps())
         return folded(self.sql("changelog", self.source, self._settings(), steps, self._contract(generation)) + "\n")
+
+    def usual(self) -> str:
+        """Prints the SQL for a first load of which only dead letters are kept: what the rows mean is the same."""
+        return Query(self.macro, self.spec, self.source, self.written_zone, self.tables, self.prefix).sql_of(0)
 
     def sql_functions(self) -> Iterator[str]:
         """Prints the statements that make the functions that only this query calls."""
@@ -245,19 +262,32 @@ class Query:
             "missing_columns": images.listed and images.may_lack_columns,
             "zeros_allowed": self.values.shares_zeros,
             "json_in_doubt": in_lists and self.values.may_be_in_doubt,
-            "raw": in_lists,
         }
         columns = kept(
             "origin", "arrival", "m", "verdict", "reason", "key_names", *(one for one in needed if needed[one])
         )
-        return columns if in_lists else {**columns, "raw": self.sql("if_refused", "raw")}
+        return {**columns, **self._raw()}
+
+    def _raw(self) -> Columns:
+        """Prints the text of a message, where it is kept: for the first of its rows."""
+        if self.images.in_lists:
+            return {"raw": self.sql("raw_of_lists")} if self.keeps_all else kept("raw")
+        if not self.keeps_all:
+            return {"raw": self.sql("if_refused", "raw")}
+        if self.reading.has_parts:
+            return {"raw": self.sql("raw_of_parts"), "is_whole": self.sql("is_there", "message_text")}
+        return kept("raw")
 
     def _each_row(self) -> str:
         """Prints the rows of each message, beside the columns that later steps need of the rest of the message."""
         reading = self.reading
         others = {"other_row": self.sql("nth_of", "other_rows")} if self.images.others else {}
         of_rows = {**reading.marks(), **others, **self.values.in_doubt_of_row()}
-        return self.rows.each(reading.long_fields, {**self.values.zeros_allowed(), **reading.listed()}, of_rows)
+        added = {**self.values.zeros_allowed(), **reading.listed()}
+        if self.keeps_all:
+            # A copy of the text for each row is too much.
+            added, of_rows = {**added, "message_text": "raw"}, {**of_rows, "first_text": self.sql("text_of_first")}
+        return self.rows.each(reading.long_fields, added, of_rows, self.keeps_all)
 
     def _images(self) -> Step:
         is_laid_over = self.images.before.laid_over or self.images.after.laid_over
@@ -293,9 +323,24 @@ class Query:
             "statement": sql("statement_of_ddl", header.column("statement")),
             "reason": "reason",
             "detail": header.first([*self.reading.detail(), header.detail()]),
-            "raw": sql(f"raw_{self.reading.form}"),
+            "raw": self._written_raw(),
         }
         return [name if name == one else sql("named", one, name) for name, one in columns.items()]
+
+    def _written_raw(self) -> str:
+        if self.raw_kept == NONE:
+            return self.sql("raw_none")
+        if self.keeps_all and self.reading.has_parts:
+            return self.sql("raw_any")
+        return self.sql(f"raw_{self.reading.form}")
+
+    def _encoding(self) -> str:
+        """Prints how the text of a message is written, if it is not as it came."""
+        if self.raw_kept == NONE:
+            return self.sql("encoding_none")
+        if self.keeps_all and (self.reading.has_parts or self.reading.form == "bytes"):
+            return self.sql(f"encoding_any_{self.reading.form}")
+        return self.sql(f"encoding_of_{self.reading.form}")
 
     @cached_property
     def _members(self) -> dict[str, list[str]]:
@@ -335,7 +380,11 @@ class Query:
             for name, column in (("as_sent", "columns_as_sent"), ("ambiguous_times", "ambiguous_times"))
             if column in self._told
         }
-        entries["raw_encoding"] = sql(f"encoding_of_{self.reading.form}")
+        entries["raw_encoding"] = self._encoding()
+        if self.keeps_all and self.reading.has_parts:
+            entries["raw_of"] = sql("whole_letter")
+        if self.reading.form == "bytes":
+            entries["own_schema"] = sql("of_raw", "own_schema")
         return sql("known_entries", entries)
 
     @cached_property

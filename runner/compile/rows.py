@@ -79,15 +79,18 @@ class Rows:
         found = self.header.field(paths[0])
         return self.sql("list_or", found, self._first_list(paths[1:])) if paths[1:] else found
 
-    def each(self, long_fields: Iterable[Iterable[str]], added: Columns, of_rows: Columns) -> str:
+    def each(self, long_fields: Iterable[Iterable[str]], added: Columns, of_rows: Columns, keeps_all: bool) -> str:
         """Prints the rows of each message beside the rest of the message, with columns `added` to the message and
-        `of_rows` to each row. No list or map of the message goes along.
+        `of_rows` to each row. No list or map of the message goes along. With `keeps_all`, nor does the text of a
+        message that is not one row.
         """
         before = [(sql_text(one), "row") for one in self.images.before.own]
         before += [(sql_text(one), self.sql("nth_of", "rows_before")) for one in self.images.before_updates]
         after = [(self._is(own), "row")] if (own := self.images.after.own) else []
         found = {"found_before": self.sql("simple_cases", "verdict", before), "found_after": self.sql("cases", after)}
-        return self.sql("each_row", list(map(self.header.field, long_fields)), added, {**found, **of_rows})
+        lists = list(map(self.header.field, long_fields))
+        raw = self.sql("raw_without_rows" if keeps_all else "if_refused", "raw")
+        return self.sql("each_row", lists, raw, added, {**found, **of_rows})
 
     # --- one row a message
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass
 from datetime import date
 from typing import Any
 
 from runner.engine.offsets import Offsets
+from runner.engine.recorded import Again, FileState, Fingerprint
 from runner.files import Damaged, from_json, gone_beside_checksums, json_lines, mapping
 from runner.functions.avro.files import plain_path
 from runner.storage.data import FileSystem
@@ -21,42 +21,8 @@ RETENTION = "_retention.json"
 TABLE = "_table.json"
 LANDED = "_landed.json"
 AGAIN = "_again.json"
+REPLACED = "_replaced.json"
 FILE_STATES = "_files.json"
-
-
-@dataclass(frozen=True)
-class Fingerprint:
-    """The facts that decided the rows that landed. `sha256` is the hash of the compiled SQL, which changes with the
-    spec, its type tables and the macros. `reach` says where reading of the source ends. `parts` are the other settings
-    of the source that decide its rows.
-    """
-
-    format: str
-    sha256: str
-    reach: str = ""
-    parts: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, format_name: str, sql: str, reach: str = "", parts: Mapping[str, str] = {}) -> Fingerprint:
-        return cls(format_name, hashlib.sha256(sql.encode()).hexdigest(), reach, parts)
-
-    def changed_parts(self, other: Fingerprint) -> list[str]:
-        """Returns the parts of the source that differ from those in another fingerprint."""
-        return [part for part in sorted({*self.parts, *other.parts}) if self.parts.get(part) != other.parts.get(part)]
-
-
-@dataclass(frozen=True)
-class FileState:
-    """The content of a file, in short. `modified` is its time of change in milliseconds since 1970."""
-
-    modified: int
-    size: int
-    sha256: str
-
-    @property
-    def looks(self) -> tuple[int, int]:
-        """The time of change and the size, which can be seen without reading the file."""
-        return self.modified, self.size
 
 
 @dataclass(frozen=True)
@@ -141,12 +107,13 @@ class Checkpoint:
         first = max((number for number in compact if number <= last), default=0)
         return sorted({*range(first, last + 1)} - {*self._numbers("sources/0")} - compact)
 
-    def fingerprint(self) -> Fingerprint | None:
-        recorded = self._recorded(FINGERPRINT, ("format", "sha256"))
-        return Fingerprint(**recorded) if recorded else None
+    def fingerprints(self) -> list[Fingerprint]:
+        """Returns what has decided the rows, from the first batch to the newest."""
+        recorded = self._recorded(FINGERPRINT, ("made_by",))
+        return [Fingerprint(**one) for one in recorded["made_by"]] if recorded else []
 
-    def write_fingerprint(self, fingerprint: Fingerprint) -> None:
-        self._record(FINGERPRINT, asdict(fingerprint))
+    def write_fingerprints(self, fingerprints: Iterable[Fingerprint]) -> None:
+        self._record(FINGERPRINT, {"made_by": [asdict(one) for one in fingerprints]})
 
     def topic_ids(self) -> Mapping[str, str]:
         """Returns the ids of the topics that were read: a topic that is deleted and created again has another id."""
@@ -175,8 +142,10 @@ class Checkpoint:
     # --- messages that land once more: a second stream, of folders of files
 
     @property
-    def again(self) -> str:
-        """The folder of the messages that land once more, with a folder for each time that a person has asked."""
+    def again_folder(self) -> str:
+        """The folder of the messages that land once more, with a folder for each time that a person has asked. In it, a
+        file REPLACED names the tables of the rows that the messages had and have, if their rows are to be replaced.
+        """
         return f"{self.folder}/again"
 
     @property
@@ -186,21 +155,31 @@ class Checkpoint:
 
     def again_waiting(self) -> list[str]:
         """Returns the folders of messages that have not landed once more yet."""
-        placed = {*self.files.names(self.again)}
+        placed = {*self.files.names(self.again_folder)}
         read = {path.rsplit("/", 2)[-2] for path in self._files_read(1)} if placed else set()
         return sorted(placed - read)
 
-    def again_batches(self) -> list[int]:
+    def again(self) -> Again:
         """Returns the batches in which messages may have landed once more."""
-        found = self._recorded(AGAIN, ("batches",))
-        return [int(batch) for batch in found["batches"]] if found else []
+        found = self._recorded(AGAIN, ("letters", "replacing", "replaced"))
+        return Again.of(found) if found else Again()
 
     def expect_again(self) -> None:
         """Records the batches in which waiting messages may land. Must run before the stream starts."""
-        if self.again_waiting():
-            newest = self.newest_plan
-            batches = {*self.again_batches(), newest + 1, *([newest] if self.has_unfinished_batch else [])}
-            self._record(AGAIN, {"batches": sorted(batches)})
+        again, newest = self.again(), self.newest_plan
+        batches = [newest + 1, *([newest] if self.has_unfinished_batch else [])]
+        for folder in self.again_waiting():
+            path = f"{self.again_folder}/{folder}/{REPLACED}"
+            if not self.files.exists(path):
+                again = again.with_letters(batches)
+            else:
+                again = again.with_replaced(batches, mapping(self.files.read(path), path, ("tables",))["tables"])
+        if again != self.again():
+            self._record(AGAIN, again.as_json())
+
+    def write_removed(self) -> None:
+        """Records that rows which nobody sees since their messages have landed once more are no longer there."""
+        self._record(AGAIN, Again(replaced=self.again().replaced).as_json())
 
     def kept_since(self) -> date | None:
         """Returns the day before which landed rows were removed; None if none were removed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from runner.contract import COLUMNS
-from runner.engine.checkpoint import Checkpoint
+from runner.engine.checkpoint import REPLACED, Checkpoint
 from runner.engine.contracts import (
     as_written,
     broken_contract_explained,
@@ -24,6 +25,7 @@ from runner.engine.errors import QueryFailed, query_errors, telling
 from runner.engine.files import files_of
 from runner.engine.messages import changelog_stream, start_stream
 from runner.engine.progress import Position, Progress, Refreshes
+from runner.engine.recorded import TableName
 from runner.engine.session import Spark
 from runner.errors import full_refresh
 from runner.project.inputs import Deferred, Target, Waiver
@@ -153,12 +155,34 @@ class Tables:
         self.positions[name] = position if is_there else self._absent_changelog_view(name, position)
 
     def _changelog_view(self, name: str) -> None:
-        """Creates a view of a changelog that exists, without the dead letters whose messages have landed once more."""
-        batches = self.checkpoint(name).again_batches()
-        whole = f"{name}__whole" if batches else name
+        """Creates a view of a changelog that exists, without the rows of messages that have landed once more since."""
+        again = self.checkpoint(name).again()
+        whole = f"{name}__whole" if again.hides_rows else name
         self.storage.changelog_view(name, whole)
-        if batches:
-            self.view(name, self.macro("without_landed_again", whole, batches))
+        if again.hides_rows:
+            self.view(name, self.macro("without_landed_again", whole, again))
+
+    def place_again(self, name: str, messages: str, run_id: str, replaced: Sequence[TableName] | None = None) -> None:
+        """Puts messages where the next run of a changelog lands them once more, all of them or none. If `replaced`
+        names the tables of rows that the messages had and will have, their new rows replace those that they had.
+        """
+        checkpoint = self.checkpoint(name)
+        building = f"{checkpoint.folder}/again.building"
+        self.files.remove(building)
+        self.spark.write_parquet(messages, building)
+        if replaced is not None:
+            self.files.write(f"{building}/{REPLACED}", json.dumps({"tables": list(map(list, replaced))}))
+        self.files.move(building, f"{checkpoint.again_folder}/{run_id}")
+
+    def remove_landed_again(self, name: str) -> bool:
+        """Removes the rows of a changelog that nobody sees since their messages have landed once more; returns False if
+        the storage cannot remove rows.
+        """
+        again = self.checkpoint(name).again()
+        if again.hides_rows and self.storage.changes_rows:
+            self.storage.remove_landed_again(name, again.letters, again.replacing)
+            self.checkpoint(name).write_removed()
+        return self.storage.changes_rows
 
     def _absent_changelog_view(self, name: str, position: Position) -> Position:
         """Creates a view of a changelog that is not in this target: of the changelog of another target, or without

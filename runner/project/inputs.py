@@ -270,10 +270,25 @@ def instant_of(time: int) -> str:
 
 
 @dataclass(frozen=True)
+class RawKept:
+    """The messages whose text is kept beside their rows: `all`, those of dead_letters, or none. `days` is for how long
+    the texts of messages that are no dead letters are kept, None for as long as their rows.
+    """
+
+    which: str = "dead_letters"
+    days: int | None = None
+
+    @property
+    def are_all(self) -> bool:
+        return self.which == "all"
+
+
+@dataclass(frozen=True)
 class Source:
     """Messages of one format, and their place. `zone` is the time zone of their local times. `generation` is the number
     of the full load to which new rows belong. `at` is the place in the log at which its rows were taken, if it is
-    named. `dead_letters` are the limits for its dead letters. `written` is the source's entry in project.yml.
+    named. `dead_letters` are the limits for its dead letters, `raw` the messages that are kept. `written` is the
+    source's entry in project.yml.
     """
 
     name: str
@@ -287,6 +302,7 @@ class Source:
     freshness: Freshness = ANY_AGE
     at: Place | None = None
     dead_letters: DeadLetterLimits = DeadLetterLimits()
+    raw: RawKept = RawKept()
     written: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property

@@ -23,6 +23,7 @@ from runner.project.inputs import (
     Freshness,
     Messages,
     Place,
+    RawKept,
     Source,
     TableSettings,
 )
@@ -42,10 +43,11 @@ from runner.yaml_text import Yaml, whole_number
 MESSAGE_KEYS = ("files", "table", "kafka", "jdbc")
 SOURCE_KEYS = (
     *("name", "description", "format", "schema", "registry", "zone", "generation", "loads", "tables", "freshness"),
-    *("dump", "at", "dead_letters", *MESSAGE_KEYS),
+    *("dump", "at", "dead_letters", "keep_raw", *MESSAGE_KEYS),
 )
 # The folder for results of queries, beside the tables; the image of a row in the message that a row becomes.
 RESULTS, ROW = "_results", ("row",)
+RAW_KEPT = ("all", "dead_letters", "none")
 MOST_GENERATIONS = 2**31 - 1
 TABLE_KEYS = ("name", "key", "columns", "zone")
 
@@ -91,6 +93,7 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: Filler) -> S
         read_freshness(yaml.get("freshness")),
         at,
         read_dead_letters(yaml.get("dead_letters"), chosen),
+        _raw_kept(yaml.get("keep_raw")),
         dict(yaml.value),
     )
 
@@ -100,6 +103,19 @@ def _generation(yaml: Yaml | None) -> int:
     if yaml and (number is None or number > MOST_GENERATIONS):
         raise yaml.error("source-generation", f'"generation" must be a number from 0, not "{yaml.value}"')
     return number or 0
+
+
+def _raw_kept(yaml: Yaml | None) -> RawKept:
+    """Returns the messages to keep: all of them, all for some days, or only those of dead letters, or none."""
+    if not yaml:
+        return RawKept()
+    number, _, unit = yaml.text().partition(" ")
+    if unit in ("day", "days") and (days := whole_number(number)):
+        return RawKept("all", days)
+    if yaml.text() not in RAW_KEPT:
+        known = f"{', '.join(RAW_KEPT)}, or a number of days, such as 30 days"
+        raise yaml.error("source-keep-raw", f'unknown keep_raw "{yaml.text()}"', f"known: {known}")
+    return RawKept(yaml.text())
 
 
 def _messages(yaml: Yaml, name: str, chosen: Format, root: Path, filler: Filler) -> Messages:

@@ -58,16 +58,9 @@ class DeadLetters:
         with self.spark.computed_view(tried, self.macro("messages_tried", compiled.sql)):
             groups: list[Row] = list(self.spark.rows(self.macro("groups_tried", LETTERS, tried, source))[1])
             if places and any(row["land"] for row in groups):
-                self._place(source, self.macro("messages_to_land", messages, tried))
+                to_land = self.macro("messages_to_land", messages, tried)
+                self.run.tables.place_again(source.model, to_land, self.run.run_id)
         return groups
-
-    def _place(self, source: Source, messages: str) -> None:
-        tables = self.run.tables
-        checkpoint = tables.checkpoint(source.model)
-        building = f"{checkpoint.folder}/again.building"
-        tables.files.remove(building)
-        self.spark.write_parquet(messages, building)
-        tables.files.move(building, f"{checkpoint.again}/{self.run.run_id}")
 
     def are_waiting(self, source: Source) -> bool:
         """Returns True if messages were placed that have not landed yet."""

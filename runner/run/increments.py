@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from runner.engine.errors import QueryFailed
 from runner.engine.progress import Position, Positions, Progress
+from runner.engine.recorded import TableName
+from runner.engine.tables import Tables
 from runner.errors import full_refresh
 from runner.project.nodes import Model, Node
 from runner.project.templates import new_rows_view, read_rows_view
@@ -29,8 +31,8 @@ class Increments:
         name, compiled, seen = node.relation, self.compiled.nodes[node.name], self.reading.changelogs(node.name)
         refreshes, progress = self.tables.refreshes, self.tables.progress(name)
         self.tables.storage.recover(name)
-        begun = self.tables.begun_refresh(name)
-        if begun or not self.tables.table_view(name):
+        begun, replaced = self.tables.begun_refresh(name), self._replaced(node, seen, progress)
+        if begun or replaced or not self.tables.table_view(name):
             until = reading_until(seen, {})
             self.reading.show_new_rows(node.name, model.new_rows, {}, until)
             with progress.writing(until):
@@ -40,7 +42,7 @@ class Increments:
                 promised = self.tables.promised(name, compiled.sql, model.contract)
                 count = self.tables.replace_keyed(name, promised, model.unique_key, model.layout)
             refreshes.done(name)
-            return count, finishes(begun, self.run_id)
+            return count, (*finishes(begun, self.run_id), *replaced)
         since = self._since(node, seen, progress)
         self._check_order(node, model.layout.order)
         until = reading_until(seen, since)
@@ -51,6 +53,14 @@ class Increments:
                 name, sql, model.unique_key, model.on_schema_change, model.layout, model.replaces_partitions
             )
         return count, ()
+
+    def _replaced(self, node: Node, seen: Mapping[str, Position | None], progress: Progress) -> tuple[str, ...]:
+        """Returns a note if rows that the table has read were replaced, so that it must be built again."""
+        since = progress.read() or {}
+        if landed_again(since, seen):
+            return ()
+        replaced = replaced_since(self.tables, since, seen)
+        return (f'built again: rows of "{next(iter(replaced))}" that it has read were replaced',) if replaced else ()
 
     def _check_order(self, node: Node, order: str) -> None:
         """Raises QueryFailed if the partitions or clusters of the table are not those that its settings now name."""
@@ -131,6 +141,16 @@ def landed_again(since: Positions, seen: Mapping[str, Position | None]) -> str |
         if position.table and now and position.table != now.table:
             return changelog
     return None
+
+
+def replaced_since(tables: Tables, since: Positions, seen: Mapping[str, Position | None]) -> dict[str, list[TableName]]:
+    """Returns the changelogs of which rows were replaced after they were read, with the names of the rows' tables."""
+    found = {
+        changelog: tables.checkpoint(changelog).again().replaced_between(position.batch, now.batch)
+        for changelog, position in since.items()
+        if (now := seen.get(changelog)) and position.batch < now.batch
+    }
+    return {changelog: names for changelog, names in found.items() if names}
 
 
 def reading_until(seen: Mapping[str, Position | None], since: Positions) -> Positions:

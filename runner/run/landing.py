@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from runner.contract import Landed
 from runner.counts import counted, enumeration
-from runner.engine.checkpoint import Fingerprint
 from runner.engine.errors import NO_SPACE, QueryFailed, SparkGone, query_errors, telling
 from runner.engine.kafka import topics_now
 from runner.engine.messages import LIMITS, newest_landed, source_view
@@ -21,19 +20,15 @@ from runner.engine.tables import check_consistency
 from runner.errors import full_refresh
 from runner.project.inputs import Messages, Source, Topics
 from runner.project.topics import without_secrets
+from runner.run.reprocess import Reprocessing
 from runner.run.results import Result, Verdict, silences
 from runner.run.source_files import SourceFiles, shown
+from runner.run.stale import GENERATION, fingerprint_of, made_by_now, makes_other_rows, stale_batches, told_stale
 
 if TYPE_CHECKING:
     from runner.run.run import Run
 
 
-# The entries of a source that decide its rows, beside its format. If only the generation changes, no row needs to land
-# again.
-GENERATION = "generation"
-SOURCE_PARTS = (GENERATION, "zone", "tables", "loads", "schema", "registry")
-# Those that decide what messages are, which no SQL shows.
-DUMP_PARTS = {"dump", "jdbc", "at"}
 ALL_NEW = {"availableNow": True}
 # The connector's words for lost messages; they do not say which messages are lost.
 SAYS_LOST = re.compile("may have been (lost|missed)")
@@ -43,7 +38,7 @@ class Landing:
     """Lands sources in a session."""
 
     def __init__(self, run: Run) -> None:
-        self.compiled, self.spark, self.tables = run.compiled, run.spark, run.tables
+        self.run, self.compiled, self.spark, self.tables = run, run.compiled, run.spark, run.tables
         self.reads, self.run_id = run.reads, run.run_id
         self.files: dict[str, SourceFiles] = {}
 
@@ -244,7 +239,7 @@ class Landing:
         of a batch if there are none.
         """
         messages = messages or source.messages
-        again = self.tables.checkpoint(source.model).again
+        again = self.tables.checkpoint(source.model).again_folder
         source_view(self.spark, messages, self.reads(messages), f"{source.name}_messages", stream, again)
 
     def _finish_batch(self, source: Source, options: Mapping[str, str]) -> None:
@@ -305,39 +300,24 @@ class Landing:
         """Returns notes for the user before a source is landed; raises QueryFailed if the end of the source has
         changed.
         """
-        checkpoint, name = self.tables.checkpoint(source.model), source.format.name
-        parts_now = {part: json.dumps(source.written[part]) for part in SOURCE_PARTS if part in source.written}
-        parts_now |= _dump_parts(source)
-        now, then = Fingerprint.of(name, meaning, source.messages.reach, parts_now), checkpoint.fingerprint()
-        if then is None or not checkpoint.is_there:
-            checkpoint.write_fingerprint(now)
-        elif then.reach != now.reach:
+        checkpoint = self.tables.checkpoint(source.model)
+        had, made_by = checkpoint.fingerprints(), made_by_now(checkpoint, fingerprint_of(source, meaning))
+        then, now = (had if had and checkpoint.is_there else made_by)[-1], made_by[-1]
+        if then.reach != now.reach:
             raise QueryFailed(
                 f'the end of "{source.name}" has changed since messages landed, '
                 f"and messages that were skipped then would be missing: {full_refresh(source.model)} reads everything "
                 "again"
             )
-        elif then.sha256 != now.sha256 or not DUMP_PARTS.isdisjoint(then.changed_parts(now)):
-            parts = [part for part in then.changed_parts(now) if part != GENERATION]
-            what = (
-                f"source {source.name}: {enumeration(parts)} changed"
-                if parts
-                else f'the compiled SQL of the format "{name}" has changed'
-            )
-            return (f"{what} since rows landed: {full_refresh(source.model)} lands all rows again",)
-        elif then != now:
-            checkpoint.write_fingerprint(now)
-            if GENERATION in then.changed_parts(now):
-                return (f"source {source.name}: {GENERATION} changed: what lands from now on is of another load",)
+        if made_by != had:
+            checkpoint.write_fingerprints(made_by)
+        if stale := [one for one in made_by if makes_other_rows(one, now)]:
+            is_new = source.raw.are_all and 0 < len(had) < len(made_by)
+            sampled = Reprocessing.sampled(self.run, source, stale_batches(made_by)) if is_new else ""
+            return (told_stale(source, stale[0], now), *([sampled] if sampled else []))
+        if GENERATION in then.changed_parts(now):
+            return (f"source {source.name}: {GENERATION} changed: what lands from now on is of another load",)
         return ()
-
-
-def _dump_parts(source: Source) -> dict[str, str]:
-    """Returns the parts of a source that decide what rows of a dump become, without a password."""
-    if not (dump := source.messages.dump):
-        return {}
-    query = {key: value for key, value in source.written.get("jdbc", {}).items() if key != "password"}
-    return {"dump": json.dumps(source.written.get("dump")), "jdbc": json.dumps(query), "at": dump.taken_at}
 
 
 def finishes(begun: str | None, run_id: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from runner.compile.compiled import CompiledNode
 from runner.engine.errors import QueryFailed
 from runner.engine.progress import Position, Positions, Progress
+from runner.engine.recorded import ends_with
 from runner.engine.tables import Tables
 from runner.errors import full_refresh
 from runner.project.mirror import Mirror, MirroredTable, MirrorQuery
@@ -28,7 +29,7 @@ from runner.run.evolution import (
     with_defaults_told,
     with_statements,
 )
-from runner.run.increments import NOTHING, landed_again, reading_until
+from runner.run.increments import NOTHING, landed_again, reading_until, replaced_since
 from runner.run.landing import finishes
 from runner.run.statements import Effect
 from runner.sql_text import folded
@@ -81,6 +82,8 @@ class Mirrors:
         is_another = newest is not None and newest not in record.written
         if is_another or landed_again(record.read, seen) or mark.defined_by != self.definitions.of(query):
             return False
+        if self._replaced(query, record.read, seen):
+            return False
         return all(self._has_no_news(query, table, seen, record.read) for table in query.mirror.tables)
 
     def _has_no_news(
@@ -95,8 +98,22 @@ class Mirrors:
             return True
         if (seen.table, seen.batch) != (position.table, position.batch) or seen.statements > read.batch:
             return False
-        names = [table.name] if seen.statements < 0 else self.statements.names(query.mirror, table, seen)
-        return all(one.batch <= read.batch for name in names for one in seen.named(name))
+        return all(one.batch <= read.batch for name in self._names(query, table) for one in seen.named(name))
+
+    def _names(self, query: MirrorQuery, table: MirroredTable) -> list[tuple[str, ...]]:
+        """Returns the names that a table of a mirror has and had."""
+        seen = self.seen.of(table.source)
+        return [table.name] if seen.statements < 0 else self.statements.names(query.mirror, table, seen)
+
+    def _replaced(self, query: MirrorQuery, since: Positions, seen: Mapping[str, Position | None]) -> bool:
+        """Returns True if rows of the mirror's tables were replaced after it has read them."""
+        replaced = replaced_since(self.tables, since, seen)
+        return any(
+            ends_with(other, name)
+            for table in query.mirror.tables
+            for other in replaced.get(table.source.model, ())
+            for name in self._names(query, table)
+        )
 
     def _up_to_date(
         self,
@@ -263,6 +280,8 @@ class Mirrors:
         since = progress.read()
         if since is None or landed_again(since, seen):
             return None, Evolution()
+        if self._replaced(query, since, seen):
+            return since, Evolution(refused="rows that it has read were replaced")
         if mark.made_by == written.made_by:
             return since, Evolution()
         was = as_it_was(query, mark.columns, mark.left_out)

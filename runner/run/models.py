@@ -217,8 +217,8 @@ def _settled_changelogs(run: Run, readers: Iterable[str]) -> Iterator[tuple[str,
     """Yields the changelogs that these models read and in which messages have landed once more, with their queries."""
     for name in sorted({parent for reader in readers for parent in run.graph.nodes[reader].parents}):
         model = run.graph.nodes[name].model
-        if model and model.source and (batches := run.tables.checkpoint(name).again_batches()):
-            yield name, run.macro("without_landed_again", name, batches)
+        if model and model.source and (again := run.tables.checkpoint(name).again()).hides_rows:
+            yield name, run.macro("without_landed_again", name, again)
 
 
 def _ephemeral(graph: Graph, name: str) -> set[str]:

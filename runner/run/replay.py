@@ -60,5 +60,7 @@ def _gone_from(spark: Spark, source: Source, topics: Topics, checkpoint: Checkpo
 
 
 def _not_replayable(source: Source, what: str) -> RunnerError:
-    hint = "dead letters land without it: runner dead-letters land; --accept-loss lands what is still there"
+    kept = f"runner reprocess {source.name} reads kept messages again" if source.raw.are_all else ""
+    letters = "dead letters land without it: runner dead-letters land"
+    hint = f"{kept or letters}; --accept-loss lands what is still there"
     return RunnerError("source-not-replayable", what, source.where, hint)

@@ -15,8 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote
 
-from runner.engine.checkpoint import Checkpoint, FileState
+from runner.engine.checkpoint import Checkpoint
 from runner.engine.messages import ONE_BY_ONE, ORDINARY_FILES, OTHER_FILES
+from runner.engine.recorded import FileState
 from runner.functions.avro.files import plain_path
 from runner.patterns import HAS_SPECIAL, escaped, matching, unescaped, with_colon
 from runner.project.inputs import Messages

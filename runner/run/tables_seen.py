@@ -93,8 +93,8 @@ def looked_at(
     now = tables.position(model)
     if now is None or (now.table, now.batch) == (before.table, before.batch):
         return before
-    if now.table != before.table:
-        # All has landed again. A table of which nothing comes this time is still known.
+    if now.table != before.table or tables.checkpoint(model).again().replaced_between(before.batch, now.batch):
+        # All has landed again, or some rows were replaced. A table of which nothing comes this time is still known.
         kept = (replace(one, changes=0, without_key=0, partial=0, batch=-1) for one in before.tables)
         before = TablesSeen(before.source, tables=tuple(kept))
     batches = (model, before.batch, now.batch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from threading import Lock
 from typing import ClassVar
 
@@ -199,3 +199,17 @@ class Storage(ABC):
     def remove_rows(self, name: str, before: str) -> None:
         """Removes the rows of a changelog that landed before a day, where the storage removes rows."""
         self.session.do(self.macro("old_rows_removed", self.table(name), before))
+
+    def remove_texts(self, name: str, before: str) -> None:
+        """Removes the texts of messages from the rows of a changelog that landed before a day, but for those of dead
+        letters, where the storage changes rows.
+        """
+        self.session.do(self.macro("old_texts_removed", self.table(name), before))
+
+    def remove_landed_again(self, name: str, letters: Collection[int], replacing: Collection[int]) -> None:
+        """Removes the dead letters of a changelog whose messages have landed once more in one of the batches `letters`,
+        and all older rows of the messages in the batches `replacing`, where the storage removes rows.
+        """
+        for macro, batches in (("replaced_removed", replacing), ("letters_removed", letters)):
+            if batches:
+                self.session.do(self.macro(macro, self.table(name), batches))

@@ -84,7 +84,8 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [not_sent]
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, types, error_detail, own_schema, unfit_columns,
+    if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
     0 as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(m.`ddl`)
@@ -173,7 +174,7 @@ select
     'log_position', coalesce(nullif(m.`source`.`file`, ''), nullif(m.`source`.`lsn`, ''), nullif(m.`source`.`change_lsn`, '')),
     'transaction_position', m.`transaction`.`total_order`, 'prefix', m.`message`.`prefix`, 'content', m.`message`.`content`,
     'other_image', other_image, 'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
-    'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
+    'raw_encoding', if(kind = 'dead_letter', 'base64', null), 'own_schema', if(raw is null, null, own_schema))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`ddl`, '') end as statement, reason,
   coalesce(if(kind = 'dead_letter', error_detail, null), case reason
     when 'notification' then concat('aggregate_type: ', coalesce(concat('"', m.`aggregate_type`, '"'), 'missing'))

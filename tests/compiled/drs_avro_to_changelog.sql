@@ -71,7 +71,8 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.  [drop]
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, settled_columns, zeros_allowed, raw,
+  select origin, arrival, m, verdict, reason, key_names, types, error_detail, own_schema, unfit_columns, settled_columns, zeros_allowed,
+    raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
     coalesce(nth, 0) as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`)
@@ -158,7 +159,7 @@ select
     'previous_commit_time', case when startswith(lower(m.`dbType`), 'postgres') then nullif(m.`es`, '') else cast(null as string) end,
     'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
-    'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
+    'raw_encoding', if(kind = 'dead_letter', 'base64', null), 'own_schema', if(raw is null, null, own_schema))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
   coalesce(if(kind = 'dead_letter', error_detail, null),
     found_in_message(reason, 'opType or type', coalesce(m.`opType`, m.`type`), m.`sql`)) as detail,

@@ -114,7 +114,7 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, ambiguous_columns,
+  select origin, arrival, m, verdict, reason, key_names, types, error_detail, own_schema, unfit_columns, ambiguous_columns,
     if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
     0 as row_index,
@@ -173,7 +173,7 @@ select
     'protocol_version', m.`version`, 'tags', m.`tags`.`*`, 'other_image', other_image,
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
-    'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
+    'raw_encoding', if(kind = 'dead_letter', 'base64', null), 'own_schema', if(raw is null, null, own_schema))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`afterImages`, '') end as statement, reason,
   coalesce(if(kind = 'dead_letter', error_detail, null), found_in_message(reason, 'operation', m.`operation`, m.`afterImages`)) as detail,
   base64(raw) as raw

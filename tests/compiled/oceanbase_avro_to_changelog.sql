@@ -91,7 +91,8 @@ checked as (
 
 -- One row for each row change; every other message stays one row. In the images as sent only columns are left.
 exploded as (
-  select origin, arrival, m, verdict, reason, key_names, types, error_detail, unfit_columns, if(reason is null, null, raw) as raw,
+  select origin, arrival, m, verdict, reason, key_names, types, error_detail, own_schema, unfit_columns,
+    if(reason is null, null, raw) as raw,
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
     0 as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`)
@@ -136,7 +137,8 @@ select
   known_entries(map('log_position', m.`position`, 'transaction_position', m.`txind`, 'unique_keys', m.`ukIndexes`,
     'db_type', m.`source`.`sourceType`, 'db_version', m.`source`.`version`, 'protocol_version', m.`version`, 'tags', m.`tags`.`*`,
     'other_image', other_image, 'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
-    'as_sent', names_joined(columns_as_sent), 'raw_encoding', if(kind = 'dead_letter', 'base64', null))) as meta,
+    'as_sent', names_joined(columns_as_sent), 'raw_encoding', if(kind = 'dead_letter', 'base64', null),
+    'own_schema', if(raw is null, null, own_schema))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
   coalesce(if(kind = 'dead_letter', error_detail, null), case reason
     when 'sharded-message' then concat('total: ', coalesce(concat('"', m.`total`, '"'), 'missing'))
