@@ -35,9 +35,9 @@ seq.row = 0
 {%- endmacro -%}
 {%- macro batch_between(range) -%} (batch >= {{ range[0] }} and batch < {{ range[1] }}) {%- endmacro -%}
 
-{#- Rows of an earlier load stay those of that load. Of a message in several parts the dead letter of one part is not the message. -#}
+{#- Rows of an earlier load stay those of that load. A tombstone has no text. Of a message in several parts the dead letter of one part is not the message. -#}
 {%- macro is_kept(source) -%}
-coalesce(raw is not null and {{ is_of_load(source) }}
+coalesce((raw is not null or op = 'tombstone') and {{ is_of_load(source) }}
 {%- if source.format.message.batch or source.format.message.frames %} and (kind <> 'dead_letter' or meta['raw_of'] = 'message'){% endif %}, false)
 {%- endmacro -%}
 
