@@ -142,6 +142,21 @@ def session_to_compare(run: Run, report: Report, tables: Iterable[str]) -> Itera
             yield
 
 
+@contextmanager
+def session_between(run: Run, other: Project, target: Target, report: Report, tables: Iterable[str]) -> Iterator[Spark]:
+    """Opens a session with the settings of `target`, in which tables go from the target of a run into that of another
+    project; these tables are locked in both.
+    """
+    names = list(tables)
+    with _locks(run.project, run.command) as own, _locks(other, run.command) as others:
+        for locks, project in ((own, run.project), (others, other)):
+            locks.take(names, partial(_end, project.target))
+        with open_spark(target, spark_log(run.project), run.library, report) as spark:
+            for locks in (own, others):
+                _hold(locks, spark)
+            yield spark
+
+
 def _has_spark(target: Target) -> bool:
     """Returns True if this process has a Spark that such a target uses."""
     # Importing Spark takes a second, so this must not import it: if it has not been imported, it has not been started.

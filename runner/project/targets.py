@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -137,3 +138,44 @@ def _session_catalog(
         raise entry.error("target-catalog", message, "catalog: {schema: changelog}")
     settings = {f"spark.sql.catalog.{SESSION_CATALOG}": storage.session_catalog} if storage.session_catalog else {}
     return (Catalog(name, schema) if entry else None), settings
+
+
+# Settings that name several things, with commas between.
+LISTS = ("spark.jars.packages", "spark.jars", "spark.sql.extensions")
+
+
+def side_by_side(one: Target, other: Target) -> tuple[Target, Target]:
+    """Returns two targets as one session can work with both: the second has the settings of both, its own win. A
+    catalog of the first that has the name of another one of the second gets another name. Raises `copy-targets` if no
+    session can work with both.
+    """
+    if one.remote != other.remote:
+        raise _apart("one of them is of a Spark Connect server, and the other is not of the same one")
+    settings = dict(one.spark)
+    if one.catalog and other.catalog and one.catalog.name == other.catalog.name:
+        mine, theirs = (_of_catalog(target.spark, one.catalog.name) for target in (one, other))
+        if mine != theirs:
+            if mine.get(".type") == "jdbc":
+                raise _apart(f'both have a catalog "{one.catalog.name}", and one in a database keeps its name')
+            named = f"{one.catalog.name}_copied"
+            renamed = {f"spark.sql.catalog.{named}{key}": value for key, value in mine.items()}
+            own = {f"spark.sql.catalog.{one.catalog.name}{key}" for key in mine}
+            settings = {key: value for key, value in settings.items() if key not in own} | renamed
+            one = replace(one, catalog=replace(one.catalog, name=named))
+    both = settings | dict(other.spark)
+    for key in LISTS:
+        values = [value for target in (one, other) for value in target.spark.get(key, "").split(",") if value]
+        both |= {key: ",".join(dict.fromkeys(values))} if values else {}
+    return replace(one, spark=both), replace(other, spark=both)
+
+
+def _of_catalog(settings: Mapping[str, str], name: str) -> dict[str, str]:
+    """Returns the settings of a catalog, by what follows its name."""
+    prefix = f"spark.sql.catalog.{name}"
+    found = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
+    return {key: value for key, value in found.items() if key[:1] in ("", ".")}
+
+
+def _apart(why: str) -> RunnerError:
+    hint = "copy into a target with a folder or a catalog of another name, and from there on"
+    return RunnerError("copy-targets", f"no session of Spark works with both targets: {why}", hint=hint)
