@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from runner.engine.copies import Copies
+from runner.engine.files import LocalFiles
 from runner.run.mirrors import Mirrors
 from tests.landed import Project
 from tests.test_landing_again import BROKEN, RIGHT, WRONG, change, lines, state
@@ -114,8 +117,9 @@ def test_a_copy_goes_on_as_if_it_had_always_been_there(
         Mirrors, "_built", lambda of, query, *others: built.append(query.model) or build(of, query, *others)
     )
     for copy in pairs:
-        assert "[0 messages" in made.ok("run", "-t", copy)
-    assert built == []
+        before = tables(made, copy), state(made, "-t", copy)["orders"]["read"]
+        made.ok("run", "-t", copy)
+        assert built == [] and before == (tables(made, copy), state(made, "-t", copy)["orders"]["read"])
     made.write({"in/3.jsonl": COME["in/3.jsonl"]})
     for copy in pairs:
         alone = copy.split("_")[0].replace("backup", "parquet")
@@ -125,3 +129,85 @@ def test_a_copy_goes_on_as_if_it_had_always_been_there(
             assert built == [] or alone == "parquet"
         assert tables(made, copy) == tables(made, alone)
         made.ok("test", "-s", "conserved_shop", "orders", "orders_history", "-t", copy)
+
+
+def test_a_copy_that_is_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each interruption a run is refused, and in the end the tables are those of a copy that was not."""
+    made = Project(tmp_path, FILES)
+    lived(made, "parquet")
+    before, words = tables(made, "parquet"), ("copy", "-t", "parquet", "--to", "backup")
+    write = LocalFiles.write
+    for moment in (2, 3, 15, 24, 30):
+        left = iter(range(moment))
+
+        def interrupted(files: LocalFiles, path: str, text: str, left: Iterator[int] = left) -> None:
+            if "/backup/" in path and next(left, None) is None:
+                raise KeyboardInterrupt
+            write(files, path, text)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalFiles, "write", interrupted)
+            assert made.run(*words).code == 130, moment
+        for command in ("run", "show", "copy"):
+            more = {"show": ["-s", "orders"], "copy": ["--to", "iceberg"]}.get(command, [])
+            refused = made.run(command, "-t", "backup", *more)
+            assert refused.code == 2 and "error[copy-unfinished]" in refused.err
+            assert "hint: runner copy -t parquet --to backup finishes it" in refused.err
+    other = made.run("copy", "-t", "parquet", "--to", "backup", "-s", "names")
+    assert other.code == 2 and "error[copy-unfinished]" in other.err
+    assert made.run(*words).code == 0 and tables(made, "backup") == before
+    made.write({"in/3.jsonl": COME["in/3.jsonl"]})
+    for target in ("parquet", "backup"):
+        made.ok("run", "-t", target)
+    assert tables(made, "backup") == tables(made, "parquet") != before
+
+
+def test_what_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Project(tmp_path, FILES)
+    lived(made, "parquet")
+    without = made.run("copy", "--to", "backup", "-s", "daily")
+    assert without.code == 2 and "error[copy-incomplete]" in without.err and "hint: -s +daily" in without.err
+    tried = copied(made, "--to", "backup", "-s", "+daily", "--dry-run")
+    assert {name: row["note"] for name, row in tried.items()} == dict.fromkeys(
+        ("shop_to_changelog", "daily"), "would be copied"
+    )
+    assert not (made / "lake/backup/daily").exists() and not (made / "lake/backup/_copying.json").exists()
+
+    # Rows that are not what they are a copy of.
+    summed = Copies.sum_of
+    with monkeypatch.context() as patch:
+        patch.setattr(Copies, "sum_of", lambda of, *one: summed(of, *one)._replace(hash=f"{one[1] is of.other}"))
+        failed = made.run("copy", "--to", "backup", "-s", "+daily", "--output", "json")
+    assert failed.code == 1 and json.loads(failed.out.splitlines()[0])["note"].startswith("differs: 8 rows")
+    assert made.run("run", "-t", "backup").code == 2
+    assert {*copied(made, "--to", "backup", "-s", "+daily")} == {"shop_to_changelog", "daily"}
+    assert {*made.tables("lake/backup")} == {"shop_to_changelog", "daily"}
+
+    # A batch that has landed, and is not recorded as such.
+    for name in ("1", ".1.crc"):
+        (made / f"lake/parquet/_checkpoints/shop_to_changelog/commits/{name}").unlink()
+    unsettled = made.run("copy", "--to", "delta")
+    assert unsettled.code == 2 and "error[copy-unsettled]" in unsettled.err
+    assert "hint: runner run -t parquet -s shop_to_changelog finishes it" in unsettled.err
+    made.ok("run")
+    assert {*copied(made, "--to", "delta_copy", "--dry-run")} == {
+        *("shop_to_changelog", "orders", "orders_history", "daily", "names")
+    }
+
+
+def test_messages_that_wait_land_in_the_copy_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Project(tmp_path, {**FILES, "formats/mine.yml": WRONG, "in/1.jsonl": COME["in/1.jsonl"]})
+    made.ok("run")
+    made.write({"formats/mine.yml": RIGHT})
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "runner.commands.dead_letters.land_and_build", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
+        assert made.run("dead-letters", "land").code == 130
+    copied(made, "--to", "backup")
+    assert state(made, "-t", "backup")["shop"]["note"] == "dead letters wait to land with the next run"
+    for target in ("parquet", "backup", "backup"):
+        made.ok("run", "-t", target)
+    named = [name for name in TABLES if name != "names"]
+    assert [made.rows(TABLES[name], "-t", "backup") for name in named] == [made.rows(TABLES[name]) for name in named]
+    assert [row["id"] for row in made.rows("select id from orders order by id", "-t", "backup")] == [1, 3, 4]

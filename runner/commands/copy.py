@@ -8,13 +8,11 @@ from dataclasses import replace
 from runner.commands.arguments import Call
 from runner.commands.session import session_between
 from runner.counts import counted
-from runner.errors import RunnerError
 from runner.project.inputs import Target
 from runner.project.targets import side_by_side
 from runner.run.run import Run
 from runner.run.verified import COLUMNS as VERIFIED
 from runner.run.workspace import Selection, Workspace
-from runner.storage.known import STORAGES
 
 COLUMNS = ("table", "kind", "rows", "hash", "note")
 
@@ -25,7 +23,6 @@ def copy(call: Call, to: str, dry_run: bool, output: str) -> int:
     """
     workspace, there = Workspace(call.project), Workspace(replace(call.project, target=to))
     own, other = workspace.project.target, there.project.target
-    _check_apart(own, other)
     one, both = side_by_side(own, other)
     nodes = workspace.chosen(call.selection, lambda node: node.writes_table)
     run = Run(workspace, _command(call.selection, own, to), nodes)
@@ -59,14 +56,3 @@ def _command(selection: Selection, own: Target, to: str) -> str:
     chosen += [word for one in selection.exclude for word in ("--exclude", one)]
     chosen += ["--selector", selection.selector] if selection.selector else []
     return shlex.join(["runner", "copy", "-t", own.name, "--to", to, *chosen])
-
-
-def _check_apart(own: Target, other: Target) -> None:
-    """Raises `copy-targets` if both targets have their tables, or what is recorded of these, in one place."""
-    has_own_catalog = STORAGES[other.storage].own_catalog and own.storage == other.storage
-    are_named_alike = has_own_catalog and own.catalog == other.catalog and own.spark == other.spark
-    if own.path == other.path or are_named_alike:
-        what = f'the targets "{own.name}" and "{other.name}" have their tables in one place'
-        raise RunnerError(
-            "copy-targets", what, hint="give the other target a path and, in Iceberg, a catalog of its own"
-        )

@@ -11,6 +11,7 @@ from datetime import date
 from typing import Any
 
 from runner.engine.offsets import Offsets
+from runner.engine.versions import form_of, signed
 from runner.files import Damaged, from_json, gone_beside_checksums, json_lines, mapping
 from runner.functions.avro.files import plain_path
 from runner.storage.data import FileSystem
@@ -157,12 +158,22 @@ class Checkpoint:
             self._record(TOPIC_IDS, dict(sorted(ids.items())))
 
     def table(self) -> str | None:
-        """Returns the identity of the table that the stream writes."""
-        found = self._recorded(TABLE, ("identity",))
+        """Returns the identity of the table that the stream writes; raises Newer."""
+        found = self._table()
         return found["identity"] if found else None
 
+    def form(self) -> int:
+        """Returns the number of the form that the checkpoint and its table have; raises Newer."""
+        return form_of(self._table() or {}, self.folder)
+
+    def _table(self) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = self._recorded(TABLE, ("identity",))
+        form_of(found or {}, self.folder)
+        return found
+
     def write_table(self, identity: str) -> None:
-        self._record(TABLE, {"identity": identity})
+        """Records the table that the stream writes, and that both have the form that this version gives them."""
+        self._record(TABLE, signed({"identity": identity}))
 
     def newest_landed(self) -> int:
         """Returns the newest batch that is known to have landed messages; -1 if none is."""
@@ -179,10 +190,14 @@ class Checkpoint:
         """The folder of the messages that land once more, with a folder for each time that a person has asked."""
         return f"{self.folder}/again"
 
-    @property
-    def has_one_stream(self) -> bool:
-        """True if an earlier version has written the checkpoint, of messages that land for the first time only."""
-        return self.newest_plan >= 0 and len(self._ends(self.newest_plan)) == 1
+    def add_second_stream(self) -> None:
+        """Adds this stream, which has read nothing, to the plans of batches that lack it."""
+        for batch in self._numbers("offsets"):
+            if len(self._ends(batch)) == 1:
+                # The checksum is that of the plan as it was.
+                self.files.remove(f"{self.folder}/offsets/.{batch}.crc")
+                path = f"{self.folder}/offsets/{batch}"
+                self.files.write(path, self.files.read(path).rstrip("\n") + "\n-")
 
     def again_waiting(self) -> list[str]:
         """Returns the folders of messages that have not landed once more yet."""

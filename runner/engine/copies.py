@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from runner.engine.checkpoint import AGAIN, FILE_STATES, FINGERPRINT, LANDED, RETENTION, TOPIC_IDS
 from runner.engine.progress import Positions
 from runner.engine.tables import Tables, check_consistency
+from runner.engine.versions import upgrade
 from runner.errors import Problems, RunnerError
 from runner.files import is_uri, json_lines, mapping
 from runner.project.inputs import Source
@@ -215,8 +216,9 @@ class Copies:
             self.copy_folder(f"{own.again}/{folder}", f"{other.again}/{folder}")
         identity = self.other.storage.identity(name) or ""
         self.identities[own.table() or ""] = identity
-        other.write_table(identity)
         self.other.files.write(f"{other.folder}/metadata", json.dumps({"id": f"{uuid.uuid4()}"}))
+        upgrade(other)
+        other.write_table(identity)
 
     def _files_of(self, folder: str) -> Iterator[str]:
         for log in LOGS:

@@ -145,23 +145,29 @@ LISTS = ("spark.jars.packages", "spark.jars", "spark.sql.extensions")
 
 
 def side_by_side(one: Target, other: Target) -> tuple[Target, Target]:
-    """Returns two targets as one session can work with both: the second has the settings of both, its own win. A
-    catalog of the first that has the name of another one of the second gets another name. Raises `copy-targets` if no
-    session can work with both.
+    """Returns two targets as one session can work with both, each with the settings of both: where they differ, those
+    of the second. A catalog of the first that has the name of another one of the second gets another name. Raises
+    `copy-targets` if no session can work with both, or if both have their tables in one place.
     """
     if one.remote != other.remote:
         raise _apart("one of them is of a Spark Connect server, and the other is not of the same one")
-    settings = dict(one.spark)
-    if one.catalog and other.catalog and one.catalog.name == other.catalog.name:
+    settings, is_one_place = dict(one.spark), one.path == other.path
+    if one.catalog and other.catalog and one.catalog.name == other.catalog.name != SESSION_CATALOG:
         mine, theirs = (_of_catalog(target.spark, one.catalog.name) for target in (one, other))
+        is_one_place |= mine == theirs and one.catalog.schema == other.catalog.schema
         if mine != theirs:
             if mine.get(".type") == "jdbc":
                 raise _apart(f'both have a catalog "{one.catalog.name}", and one in a database keeps its name')
-            named = f"{one.catalog.name}_copied"
-            renamed = {f"spark.sql.catalog.{named}{key}": value for key, value in mine.items()}
+            name = f"{one.catalog.name}_copied"
             own = {f"spark.sql.catalog.{one.catalog.name}{key}" for key in mine}
-            settings = {key: value for key, value in settings.items() if key not in own} | renamed
-            one = replace(one, catalog=replace(one.catalog, name=named))
+            settings = {key: value for key, value in settings.items() if key not in own}
+            settings |= {f"spark.sql.catalog.{name}{key}": value for key, value in mine.items()}
+            one = replace(one, catalog=replace(one.catalog, name=name))
+    if is_one_place:
+        what = f'the targets "{one.name}" and "{other.name}" have their tables in one place'
+        raise RunnerError(
+            "copy-targets", what, hint="give the other target a path and, in Iceberg, a catalog of its own"
+        )
     both = settings | dict(other.spark)
     for key in LISTS:
         values = [value for target in (one, other) for value in target.spark.get(key, "").split(",") if value]
