@@ -64,7 +64,7 @@ TABLES = {
 COPIES = {
     "parquet": {"backup": "parquet"},
     "delta": {"delta_copy": "parquet", "backup": "delta"},
-    "iceberg": {"iceberg_copy": "parquet", "iceberg_moved": "iceberg"},
+    "iceberg": {"iceberg_copy": "parquet", "iceberg_moved": "iceberg", "backup": "iceberg"},
 }
 
 

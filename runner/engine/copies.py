@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,7 +41,7 @@ class Sum(NamedTuple):
 class Table:
     """A table that is to be copied. `source` is set for a changelog; `layout` is how the copy is kept, and it
     `is_changed_often` if later runs change single rows. `mark` is what is recorded of the copy, None for what is
-    recorded of the table.
+    recorded of the table. `types` are those of columns to which the storage of the table has given other ones.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Table:
     layout: Layout = NO_LAYOUT
     is_changed_often: bool = False
     mark: str | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
 
 
 class Unfinished(NamedTuple):
@@ -181,8 +182,11 @@ class Copies:
         self.other.files.remove(self.other.checkpoint(name).folder)
         read = self.positions(name)
         self._show(table, self.own, view)
+        kinds = self.spark.column_types(quoted(view), {})
+        types = {column: table.types.get(column, kind) for column, kind in kinds.items()}
+        rows = self.macro("typed_rows", quoted(view), types, types)
         with nullcontext() if read is None else self.other.progress(name).writing(read):
-            self.other.replace(name, self.macro("all_rows", quoted(view)), table.layout, table.is_changed_often)
+            self.other.replace(name, rows, table.layout, table.is_changed_often)
 
     def _is_whole(self, table: Table) -> bool:
         """Returns True if the other target has a table, and has recorded of it what this one has."""

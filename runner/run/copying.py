@@ -34,8 +34,10 @@ class Copying:
 
     def __init__(self, run: Run, there: Workspace, spark: Spark, own: Target, is_whole: bool) -> None:
         self.run, self.there = run, there
+        run.spark = spark
         self.own, self.other = Tables(spark, run.macro, target=own), Tables(spark, run.macro)
         self.copies = Copies(self.own, self.other)
+        self.lost = self.own.storage.types_kept_as.keys() - self.other.storage.types_kept_as.keys()
         self.kinds: dict[str, str] = {}
         # Mirrors that the other storage keeps together with a table that this one does not have.
         self.to_build: list[Node] = []
@@ -62,14 +64,30 @@ class Copying:
         elif isinstance(model.query, MirrorQuery):
             query, beside = model.query, model.query.beside
             is_often = self.other.storage.changes_rows and query.mirror.takes_increments
-            yield Table(name, layout=query.layout, is_changed_often=is_often)
+            types = self._lost({column.name: column.type for column in query.mirror.columns})
+            yield Table(name, layout=query.layout, is_changed_often=is_often, types=types)
             if is_often and self.own.storage.has_table(beside):
                 self.kinds[beside] = "beside a mirror"
                 yield Table(beside, is_changed_often=True)
             elif is_often:
                 self.to_build.append(node)
+        elif model.is_incremental:
+            yield Table(name, layout=model.layout, mark=model.layout.order, types=self._types_of_query(node))
         else:
-            yield Table(name, layout=model.layout, mark=model.layout.order if model.is_incremental else None)
+            yield Table(name, layout=model.layout)
+
+    def _lost(self, types: Mapping[str, str]) -> dict[str, str]:
+        """Returns the columns whose types only the other storage has."""
+        return {column: kind for column, kind in types.items() if kind in self.lost}
+
+    def _types_of_query(self, node: Node) -> dict[str, str]:
+        """Returns the columns of an incremental model whose types only the other storage has."""
+        if not self.lost or not self.own.storage.has_table(node.relation):
+            return {}
+        shapes, view = self.run.shapes, f"{node.relation}__shape"
+        shapes.prepare_shapes(node.name)
+        shapes.tables.view(view, self.run.compiled.nodes[node.name].sql)
+        return self._lost(shapes.tables.types(view))
 
     def _kept(self, name: str, kind: str) -> Table:
         self.kinds[name] = kind
