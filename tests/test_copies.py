@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from runner.engine.copies import Copies
 from runner.engine.files import LocalFiles
 from runner.run.mirrors import Mirrors
 from tests.landed import Project
+from tests.test_dumps_of_tables import jdbc_project
 from tests.test_landing_again import BROKEN, RIGHT, WRONG, change, lines, state
 
 pytestmark = pytest.mark.usefixtures("spark", "interpreted", "lean")
@@ -196,7 +199,9 @@ def test_what_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_messages_that_wait_land_in_the_copy_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On file systems that only Spark may see."""
     made = Project(tmp_path, {**FILES, "formats/mine.yml": WRONG, "in/1.jsonl": COME["in/1.jsonl"]})
+    made.write({"project.yml": re.sub("lake/(parquet|backup)", rf"'file://{tmp_path}/lake/\1'", PROJECT)})
     made.ok("run")
     made.write({"formats/mine.yml": RIGHT})
     with monkeypatch.context() as patch:
@@ -205,9 +210,27 @@ def test_messages_that_wait_land_in_the_copy_too(tmp_path: Path, monkeypatch: py
         )
         assert made.run("dead-letters", "land").code == 130
     copied(made, "--to", "backup")
-    assert state(made, "-t", "backup")["shop"]["note"] == "dead letters wait to land with the next run"
     for target in ("parquet", "backup", "backup"):
         made.ok("run", "-t", target)
     named = [name for name in TABLES if name != "names"]
     assert [made.rows(TABLES[name], "-t", "backup") for name in named] == [made.rows(TABLES[name]) for name in named]
     assert [row["id"] for row in made.rows("select id from orders order by id", "-t", "backup")] == [1, 3, 4]
+
+
+def test_what_a_query_gave_comes_along(tmp_path: Path) -> None:
+    """The files of results are in a target. In a copy they are others, and their rows have landed all the same."""
+    made = jdbc_project(tmp_path, f"jdbc:sqlite:{tmp_path}/shop.db")
+    sources = (made / "project.yml").read_text()
+    made.write({"project.yml": f"{sources}target: a\ntargets: {{a: {{path: a b}}, b: {{path: b}}}}\n"})
+    with sqlite3.connect(tmp_path / "shop.db") as database:
+        database.execute("create table s_t(id integer primary key, note text)")
+        database.execute("insert into s_t values (1, 'x'), (2, null)")
+        database.commit()
+        made.ok("run")
+        database.execute("insert into s_t values (3, 'c')")
+        database.commit()
+        copied(made, "--to", "b")
+        assert "changed since read" not in made.ok("build", "-t", "b")
+    rows = made.rows("select key_text, batch, origin.file as file from changelog order by seq", "-t", "b")
+    assert [(row["key_text"], row["batch"]) for row in rows] == [('{"id":"1"}', 0), ('{"id":"2"}', 0)]
+    assert {row["file"].rsplit("/", 1)[0] for row in rows} == {f"file:{tmp_path}/b/_results/db"}

@@ -8,7 +8,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timezone
 from functools import partial
 from math import inf
@@ -148,11 +148,14 @@ def session_between(run: Run, other: Project, target: Target, report: Report, ta
     project; these tables are locked in both.
     """
     names = list(tables)
-    with _locks(run.project, run.command) as own, _locks(other, run.command) as others:
-        for locks, project in ((own, run.project), (others, other)):
+    # Targets whose tables this machine does not see may have their locks in one folder.
+    projects = {project.beside_tables("locks"): project for project in (run.project, other)}
+    with ExitStack() as held:
+        taken = [held.enter_context(_locks(project, run.command)) for project in projects.values()]
+        for locks, project in zip(taken, projects.values()):
             locks.take(names, partial(_end, project.target))
         with open_spark(target, spark_log(run.project), run.library, report) as spark:
-            for locks in (own, others):
+            for locks in taken:
                 _hold(locks, spark)
             yield spark
 
