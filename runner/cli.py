@@ -132,6 +132,13 @@ COMMANDS = (
         option("--output", "how to print it (default: table)", ("table", "json"), default="table"),
     ),
     Command(
+        *("copy", "copy", "copy tables, with all that runs go on from, into another target: a move, or a backup"),
+        *SELECTION,
+        option("--to TARGET", "the target of project.yml to copy into", required=True),
+        option("--dry-run", "write nothing, and say what would be copied"),
+        option("--output", "how to print the tables (default: table)", ("table", "json"), default="table"),
+    ),
+    Command(
         *("show", "tables:show", "show the first rows of a model or query", *SELECTION, DEFER),
         option("--inline SQL", "show the rows of this query instead of a model's"),
         option("--limit N", "show at most N rows (default: 10)", int, default=10),

@@ -8,7 +8,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timezone
 from functools import partial
 from math import inf
@@ -140,6 +140,24 @@ def session_to_compare(run: Run, report: Report, tables: Iterable[str]) -> Itera
         with session_to_read(run, report):
             _hold(locks, run.spark)
             yield
+
+
+@contextmanager
+def session_between(run: Run, other: Project, target: Target, report: Report, tables: Iterable[str]) -> Iterator[Spark]:
+    """Opens a session with the settings of `target`, in which tables go from the target of a run into that of another
+    project; these tables are locked in both.
+    """
+    names = list(tables)
+    # Targets whose tables this machine does not see may have their locks in one folder.
+    projects = {project.beside_tables("locks"): project for project in (run.project, other)}
+    with ExitStack() as held:
+        taken = [held.enter_context(_locks(project, run.command)) for project in projects.values()]
+        for locks, project in zip(taken, projects.values()):
+            locks.take(names, partial(_end, project.target))
+        with open_spark(target, spark_log(run.project), run.library, report) as spark:
+            for locks in taken:
+                _hold(locks, spark)
+            yield spark
 
 
 def _has_spark(target: Target) -> bool:

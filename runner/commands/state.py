@@ -48,11 +48,10 @@ def _rows(workspace: Workspace, target: Target) -> Iterator[Row]:
         if not (node.model and node.model.is_table):
             continue
         source = node.model.source
-        kind = "source" if source else "mirror" if node.model.mirror else "seed" if node.model.seed else "model"
         read, note = _of_source(target, source) if source else _of_model(workspace, target, node)
         if refreshes.unfinished(node.relation):
             note = "a full refresh has begun, and the next run finishes it"
-        yield _row(target, source.name if source else node.name, kind, node.relation, read, note)
+        yield _row(target, source.name if source else node.name, node.model.makes, node.relation, read, note)
     for name in orphans_of(workspace):
         yield _row(target, name, "orphan", name, "", "no node has it any more: runner clean --orphans")
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from runner.engine.offsets import Offsets
 from runner.engine.recorded import Again, FileState, Fingerprint
+from runner.engine.versions import form_of, signed
 from runner.files import Damaged, from_json, gone_beside_checksums, json_lines, mapping
 from runner.functions.avro.files import plain_path
 from runner.storage.data import FileSystem
@@ -112,6 +113,12 @@ class Checkpoint:
         recorded = self._recorded(FINGERPRINT, ("made_by",))
         return [Fingerprint(**one) for one in recorded["made_by"]] if recorded else []
 
+    def list_fingerprints(self) -> None:
+        """Makes a record of only one fingerprint one of a list."""
+        found = self._recorded(FINGERPRINT)
+        if found and "made_by" not in found:
+            self._record(FINGERPRINT, {"made_by": [found]})
+
     def write_fingerprints(self, fingerprints: Iterable[Fingerprint]) -> None:
         self._record(FINGERPRINT, {"made_by": [asdict(one) for one in fingerprints]})
 
@@ -124,12 +131,22 @@ class Checkpoint:
             self._record(TOPIC_IDS, dict(sorted(ids.items())))
 
     def table(self) -> str | None:
-        """Returns the identity of the table that the stream writes."""
-        found = self._recorded(TABLE, ("identity",))
+        """Returns the identity of the table that the stream writes; raises Newer."""
+        found = self._table()
         return found["identity"] if found else None
 
+    def form(self) -> int:
+        """Returns the number of the form that the checkpoint and its table have; raises Newer."""
+        return form_of(self._table() or {}, self.folder)
+
+    def _table(self) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = self._recorded(TABLE, ("identity",))
+        form_of(found or {}, self.folder)
+        return found
+
     def write_table(self, identity: str) -> None:
-        self._record(TABLE, {"identity": identity})
+        """Records the table that the stream writes, and that both have the form that this version gives them."""
+        self._record(TABLE, signed({"identity": identity}))
 
     def newest_landed(self) -> int:
         """Returns the newest batch that is known to have landed messages; -1 if none is."""
@@ -148,10 +165,14 @@ class Checkpoint:
         """
         return f"{self.folder}/again"
 
-    @property
-    def has_one_stream(self) -> bool:
-        """True if an earlier version has written the checkpoint, of messages that land for the first time only."""
-        return self.newest_plan >= 0 and len(self._ends(self.newest_plan)) == 1
+    def add_second_stream(self) -> None:
+        """Adds this stream, which has read nothing, to the plans of batches that lack it."""
+        for batch in self._numbers("offsets"):
+            if len(self._ends(batch)) == 1:
+                # The checksum is that of the plan as it was.
+                self.files.remove(f"{self.folder}/offsets/.{batch}.crc")
+                path = f"{self.folder}/offsets/{batch}"
+                self.files.write(path, self.files.read(path).rstrip("\n") + "\n-")
 
     def again_waiting(self) -> list[str]:
         """Returns the folders of messages that have not landed once more yet."""

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.files import LocalFiles
+from runner.engine.versions import form_of, signed
 from runner.files import Damaged, is_uri, mapping, read_text, write_whole
 from runner.patterns import matching
 from runner.project.inputs import Messages, Source, Target
@@ -107,7 +108,9 @@ class Progress:
     def _record_now(self) -> dict[str, Any] | None:
         if not self.files.exists(self.path):
             return None
-        return mapping(self.files.read(self.path), self.path, ("read", "written"))
+        record = mapping(self.files.read(self.path), self.path, ("read", "written"))
+        form_of(record, self.path)
+        return record
 
     def _new(self, before: list[str]) -> list[str]:
         known = set(before)
@@ -119,7 +122,7 @@ class Progress:
         return bool(now) and not now.issuperset(written)
 
     def _record(self, record: Mapping[str, Any]) -> None:
-        self.files.write(self.path, json.dumps(record) + "\n")
+        self.files.write(self.path, json.dumps(signed(record)) + "\n")
 
 
 def _recorded(record: Mapping[str, Any]) -> Recorded:

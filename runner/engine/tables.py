@@ -376,8 +376,6 @@ def _remedy(name: str) -> str:
 
 
 def _why_apart(name: str, storage: Storage, checkpoint: Checkpoint) -> str | None:
-    if checkpoint.has_one_stream:
-        return f'the checkpoint of "{name}" is of an earlier version, without messages that land once more'
     if checkpoint.table() != (storage.identity(name) or ""):
         return f'the checkpoint of "{name}" is that of another table of this name'
     newest, landed = storage.newest_batch(name), checkpoint.newest_landed()

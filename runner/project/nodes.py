@@ -98,6 +98,11 @@ class Model:
         return self.query if isinstance(self.query, SeedFile) else None
 
     @property
+    def makes(self) -> str:
+        """What the table of this model is, in a word."""
+        return "source" if self.source else "mirror" if self.mirror else "seed" if self.seed else "model"
+
+    @property
     def reads_all_sources(self) -> bool:
         """True if this model is a view over the changelogs of all sources."""
         return isinstance(self.query, SourcesView)

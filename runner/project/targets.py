@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -137,3 +138,50 @@ def _session_catalog(
         raise entry.error("target-catalog", message, "catalog: {schema: changelog}")
     settings = {f"spark.sql.catalog.{SESSION_CATALOG}": storage.session_catalog} if storage.session_catalog else {}
     return (Catalog(name, schema) if entry else None), settings
+
+
+# Settings that name several things, with commas between.
+LISTS = ("spark.jars.packages", "spark.jars", "spark.sql.extensions")
+
+
+def side_by_side(one: Target, other: Target) -> tuple[Target, Target]:
+    """Returns two targets as one session can work with both, each with the settings of both: where they differ, those
+    of the second. A catalog of the first that has the name of another one of the second gets another name. Raises
+    `copy-targets` if no session can work with both, or if both have their tables in one place.
+    """
+    if one.remote != other.remote:
+        raise _apart("one of them is of a Spark Connect server, and the other is not of the same one")
+    settings, is_one_place = dict(one.spark), one.path == other.path
+    if one.catalog and other.catalog and one.catalog.name == other.catalog.name != SESSION_CATALOG:
+        mine, theirs = (_of_catalog(target.spark, one.catalog.name) for target in (one, other))
+        is_one_place |= mine == theirs and one.catalog.schema == other.catalog.schema
+        if mine != theirs:
+            if mine.get(".type") == "jdbc":
+                raise _apart(f'both have a catalog "{one.catalog.name}", and one in a database keeps its name')
+            name = f"{one.catalog.name}_copied"
+            own = {f"spark.sql.catalog.{one.catalog.name}{key}" for key in mine}
+            settings = {key: value for key, value in settings.items() if key not in own}
+            settings |= {f"spark.sql.catalog.{name}{key}": value for key, value in mine.items()}
+            one = replace(one, catalog=replace(one.catalog, name=name))
+    if is_one_place:
+        what = f'the targets "{one.name}" and "{other.name}" have their tables in one place'
+        raise RunnerError(
+            "copy-targets", what, hint="give the other target a path and, in Iceberg, a catalog of its own"
+        )
+    both = settings | dict(other.spark)
+    for key in LISTS:
+        values = [value for target in (one, other) for value in target.spark.get(key, "").split(",") if value]
+        both |= {key: ",".join(dict.fromkeys(values))} if values else {}
+    return replace(one, spark=both), replace(other, spark=both)
+
+
+def _of_catalog(settings: Mapping[str, str], name: str) -> dict[str, str]:
+    """Returns the settings of a catalog, by what follows its name."""
+    prefix = f"spark.sql.catalog.{name}"
+    found = {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
+    return {key: value for key, value in found.items() if key[:1] in ("", ".")}
+
+
+def _apart(why: str) -> RunnerError:
+    hint = "copy into a target with a folder or a catalog of another name, and from there on"
+    return RunnerError("copy-targets", f"no session of Spark works with both targets: {why}", hint=hint)

@@ -17,6 +17,7 @@ from runner.engine.messages import landed as landed_in
 from runner.engine.offsets import Offsets
 from runner.engine.queries import write_result
 from runner.engine.tables import check_consistency
+from runner.engine.versions import upgrade
 from runner.errors import full_refresh
 from runner.project.inputs import Messages, Source, Topics
 from runner.project.topics import without_secrets
@@ -189,6 +190,7 @@ class Landing:
         """Checks the messages of a source and the table in which they land; returns notes."""
         self._fetch(source)
         files, notes = self._found(source), self._refreshed(source.model)
+        upgrade(self.tables.checkpoint(source.model))
         check_consistency(source.model, self.tables)
         return (
             notes + self._notes(source, self.compiled.nodes[source.model].meaning) + self._changed(source.model, files)

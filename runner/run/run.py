@@ -118,8 +118,13 @@ class Run:
             self.compiled = replace(self.compiled, nodes=compiled, times=times)
 
     def begin(self, spark: Spark) -> None:
-        """Sets the session in which the run works from now on. A full refresh begins here."""
+        """Sets the session in which the run works from now on. A full refresh begins here. Raises `copy-unfinished` if
+        the tables of the target are a part of a copy.
+        """
+        from runner.engine.copies import check_whole
+
         self.spark = spark
+        check_whole(self.tables)
         if self.settings.full_refresh:
             if not self.settings.accepts_loss:
                 self._check_replayable()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -18,6 +19,11 @@ from runner.storage.storage import NO_LAYOUT, Storage, new_identity
 BUILDING, REPLACED = ".building", ".replaced"
 # The file that says what columns a table with partitions has. Spark reads no file whose name begins like this.
 SHAPE = "_shape.json"
+# The columns of a changelog that are folders.
+CHANGELOG_FOLDERS = ("kind", "landed_on")
+# Of so many entries Spark makes one in its log of committed files: the last of them holds all files up to it.
+COMPACTED = 10
+BLOCK = 1 << 27
 
 
 class Parquet(Storage):
@@ -146,6 +152,22 @@ class Parquet(Storage):
         if self.identity(name) is None:
             self.files.write(self._identity_file(name), new_identity())
 
+    def fill_changelog(self, name: str, rows: str, newest: int) -> None:
+        """Writes the files, then Spark's log of committed files, with an entry for each batch since the last entry that
+        holds all before it.
+        """
+        root = self.target.at(name)
+        self.session.write_parquet(rows, root, CHANGELOG_FOLDERS)
+        self.files.remove(f"{root}/_SUCCESS")
+        has_rows = any(entry.startswith("kind=") for entry in self.files.names(root))
+        written = self.session.rows(self.macro("files_of_rows", self.table(name)))[1] if has_rows else []
+        whole = (newest + 1) // COMPACTED * COMPACTED - 1
+        first = max(whole, 0)
+        for batch in range(first, newest + 1):
+            entries = map(json.dumps, map(_log_entry, written)) if batch == first else ()
+            ending = ".compact" if batch == whole else ""
+            self.files.write(f"{root}/_spark_metadata/{batch}{ending}", "\n".join(["v1", *entries]))
+
     def identity(self, name: str) -> str | None:
         path = self._identity_file(name)
         return self.files.read(path) if self.files.exists(path) else None
@@ -160,7 +182,7 @@ class Parquet(Storage):
         return max((int(number) for number in numbers if number.isdigit()), default=None)
 
     def sink(self, name: str) -> Sink:
-        return Sink("parquet", path=self.target.at(name), partitioned_by=("kind", "landed_on"))
+        return Sink("parquet", path=self.target.at(name), partitioned_by=CHANGELOG_FOLDERS)
 
     # --- the catalog
 
@@ -217,6 +239,13 @@ def uncommitted_files(files: FileSystem, root: str) -> list[str]:
         for name in files.names(folder)
         if name.removeprefix(".").removesuffix(".crc") not in committed
     ]
+
+
+def _log_entry(file: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a file as Spark's log of a folder lists it."""
+    path = re.sub(r"^file:/(?=[^/])", "file:///", file["path"])
+    told = {"path": path, "size": file["size"], "isDir": False, "modificationTime": file["modified"]}
+    return {**told, "blockReplication": 1, "blockSize": BLOCK, "action": "add"}
 
 
 def _names_in(files: FileSystem, entry: str) -> list[str]:

@@ -160,6 +160,12 @@ class Storage(ABC):
         """Creates an empty changelog with a new identity, unless it exists."""
 
     @abstractmethod
+    def fill_changelog(self, name: str, rows: str, newest: int) -> None:
+        """Writes the rows of a query to a changelog that was created and has none, as if a stream had landed them, in
+        batches up to `newest`.
+        """
+
+    @abstractmethod
     def identity(self, name: str) -> str | None:
         """Returns the identity that a changelog was created with; None if it does not exist or bears none."""
 

@@ -134,6 +134,9 @@ class TableFormat(Storage):
         properties = {**self.changelog_properties, IDENTITY: new_identity()}
         self.session.do(self.macro("changelog_created", self.table(name), self.name, properties))
 
+    def fill_changelog(self, name: str, rows: str, newest: int) -> None:
+        self.session.do(self.macro("changelog_filled", self.table(name), rows))
+
     def identity(self, name: str) -> str | None:
         if not self.has_table(name):
             return None

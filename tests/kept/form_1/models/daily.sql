@@ -1,0 +1,2 @@
+{{ config(materialized='incremental') }}
+select table_name, op, count(*) as changes from {{ new_rows('changelog') }} group by all
