@@ -204,9 +204,9 @@ def test_check_lists_what_has_ended(project, runner, monkeypatch: pytest.MonkeyP
 """,
             "models/m.yml": f"""mirrors:
   - {{name: old, {mirror},
-     acknowledged: {{through: 2024-04-01, because: nothing was in it, until: 2024-05-01}}}}
-  - {{name: kept, acknowledged: {{through: 2024-04-01, because: looked at}}, {mirror}}}
-  - {{name: plain, acknowledged: 2024-04-01, {mirror}}}
+     acknowledged: [{{what: statement, through: 2024-04-01, because: nothing was in it, until: 2024-05-01}},
+                    {{what: drift, column: note, because: not needed, until: 2024-05-02}}]}}
+  - {{name: kept, acknowledged: {{what: statement, through: 2024-04-01, because: looked at}}, {mirror}}}
 """,
         }
     )
@@ -214,16 +214,17 @@ def test_check_lists_what_has_ended(project, runner, monkeypatch: pytest.MonkeyP
     events = [json.loads(line) for line in ran.err.splitlines()]
     assert ran.code == 0 and [(event["code"], event["message"], event["where"]) for event in events] == [
         ("waiver-ended", "this held until 2024-05-31, and has ended: a bug of May", "project.yml:7:11"),
-        ("waiver-ended", "this held until 2024-05-01, and has ended: nothing was in it", "models/m.yml:3:6"),
+        ("waiver-ended", "this held until 2024-05-01, and has ended: nothing was in it", "models/m.yml:3:21"),
+        ("waiver-ended", "this held until 2024-05-02, and has ended: not needed", "models/m.yml:4:21"),
     ]
 
 
 def test_what_is_acknowledged_is_known_up_to_its_instant_and_until_its_last_day() -> None:
     # 2024-04-01 ends at this second since 1970.
-    known = Acknowledged(1_712_016_000_000_000, "x", date(2024, 5, 1))
-    assert [known.covers(known.through - 1, date(2024, 5, day)) for day in (1, 2)] == [True, False]
+    known = Acknowledged("statement", "x", through=1_712_016_000_000_000, until=date(2024, 5, 1))
+    assert known.through and [known.covers(known.through - 1, date(2024, 5, day)) for day in (1, 2)] == [True, False]
     assert not known.covers(known.through, date(2024, 5, 1))
-    assert Acknowledged(1).covers(0, date(9999, 12, 31))
+    assert Acknowledged("unfit", "x", "n").covers(1 << 62, date(9999, 12, 31))
 
 
 def test_messages_in_files() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from runner.engine.checkpoint import Checkpoint
 from runner.engine.files import LocalFiles
 from runner.engine.tables import Tables
 from runner.project.inputs import Messages
-from runner.run.source_files import SourceFiles
+from runner.run.source_files import SourceFiles, lines_of_message
 
 PROJECT = """
 name: p
@@ -64,3 +65,38 @@ def test_a_run_starts_no_stream_where_nothing_is_new(project, runner, monkeypatc
         (folder / f"in/{name}.jsonl").write_text(json.dumps(MESSAGE) + "\n")
         ran = runner("run", "-s", "app_to_changelog", *words)
         assert ran.code == 0 and f"[{expected} messages: {expected} row" in ran.err, ran.err
+
+
+VALUE = '{"a": "\u00e9"}'
+RECORD = json.dumps({"key": "k", "value": VALUE})
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "content", "message", "expected"),
+    [
+        ("files", "a.jsonl", b'{"b": 1}\n\n{"a": 1}\r\n', b'{"a": 1}', (3, 1)),
+        ("files", "a.jsonl", b"x\ny\nx\nx", b"x", (1, 3)),
+        ("files", "a.jsonl", b"x\ny\n", b"z", (0, 0)),
+        # A message that is a part of a line is not that line.
+        ("files", "a.jsonl", b"xx\n", b"x", (0, 0)),
+        ("files", "a.jsonl", b"a\rb\n\xff\n", b"\xff", (2, 1)),
+        ("files", "a.jsonl.gz", gzip.compress(b"x\ny\n"), b"y", (2, 1)),
+        ("files", "a.jsonl.gz", gzip.compress(b"x\ny\n" * 1000)[:-9], b"y", None),
+        ("files", "a.jsonl.gz", b"y\n", b"y", None),
+        ("json_files", "a.jsonl", f"{{\n{RECORD}\n".encode(), VALUE.encode(), (2, 1)),
+        ("console_files", "a.txt", f"CreateTime:1\tPartition:0\tOffset:7\tNO_HEADERS\tnull\t{VALUE}\n".encode(),
+         VALUE.encode(), (1, 1)),
+        # A line that is no record of the tool is a message as it is.
+        ("json_files", "a.jsonl", f"{RECORD}\n{{\n".encode(), b"{", (2, 1)),
+        ("binary_files", "a.base64", b"w6n/\nAAA=\n", b"AAA=", (2, 1)),
+        ("binary_files", "a.avro", b"AAA=\n", b"AAA=", None),
+        ("rows_files", "a.csv", b"1,2\n", b"1,2", None),
+        ("table", "a.parquet", b"x", b"x", None),
+    ],
+)  # fmt: skip
+def test_the_lines_of_a_message(
+    tmp_path: Path, kind: str, name: str, content: bytes, message: bytes, expected: tuple[int, int] | None
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert lines_of_message(Messages(kind, str(path)), path, message) == expected
