@@ -69,34 +69,30 @@ def test_a_run_starts_no_stream_where_nothing_is_new(project, runner, monkeypatc
 
 VALUE = '{"a": "\u00e9"}'
 RECORD = json.dumps({"key": "k", "value": VALUE})
+CONSOLE = f"CreateTime:1\tPartition:0\tOffset:7\tNO_HEADERS\tnull\t{VALUE}\n"
+# The kind of messages, the name of a file, its content, a message, and where it stands.
+IN_LINES: dict[str, tuple[str, str, bytes, bytes, tuple[int, int] | None]] = {
+    "blank lines and CR": ("files", "a.jsonl", b'{"b": 1}\n\n{"a": 1}\r\n', b'{"a": 1}', (3, 1)),
+    "several times": ("files", "a.jsonl", b"x\ny\nx\nx", b"x", (1, 3)),
+    "nowhere": ("files", "a.jsonl", b"x\ny\n", b"z", (0, 0)),
+    "a part of a line": ("files", "a.jsonl", b"xx\n", b"x", (0, 0)),
+    "no text": ("files", "a.jsonl", b"a\rb\n\xff\n", b"\xff", (2, 1)),
+    "packed": ("files", "a.jsonl.gz", gzip.compress(b"x\ny\n"), b"y", (2, 1)),
+    "packed and cut off": ("files", "a.jsonl.gz", gzip.compress(b"x\ny\n" * 1000)[:-9], b"y", None),
+    "not packed": ("files", "a.jsonl.gz", b"y\n", b"y", None),
+    "a record": ("json_files", "a.jsonl", f"{{\n{RECORD}\n".encode(), VALUE.encode(), (2, 1)),
+    "no record": ("json_files", "a.jsonl", f"{RECORD}\n{{\n".encode(), b"{", (2, 1)),
+    "a record of the console": ("console_files", "a.txt", CONSOLE.encode(), VALUE.encode(), (1, 1)),
+    "lines of base64": ("binary_files", "a.base64", b"w6n/\nAAA=\n", b"AAA=", (2, 1)),
+    "other Avro": ("binary_files", "a.avro", b"AAA=\n", b"AAA=", None),
+    "rows": ("rows_files", "a.csv", b"1,2\n", b"1,2", None),
+    "a table": ("table", "a.parquet", b"x", b"x", None),
+}
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "content", "message", "expected"),
-    [
-        ("files", "a.jsonl", b'{"b": 1}\n\n{"a": 1}\r\n', b'{"a": 1}', (3, 1)),
-        ("files", "a.jsonl", b"x\ny\nx\nx", b"x", (1, 3)),
-        ("files", "a.jsonl", b"x\ny\n", b"z", (0, 0)),
-        # A message that is a part of a line is not that line.
-        ("files", "a.jsonl", b"xx\n", b"x", (0, 0)),
-        ("files", "a.jsonl", b"a\rb\n\xff\n", b"\xff", (2, 1)),
-        ("files", "a.jsonl.gz", gzip.compress(b"x\ny\n"), b"y", (2, 1)),
-        ("files", "a.jsonl.gz", gzip.compress(b"x\ny\n" * 1000)[:-9], b"y", None),
-        ("files", "a.jsonl.gz", b"y\n", b"y", None),
-        ("json_files", "a.jsonl", f"{{\n{RECORD}\n".encode(), VALUE.encode(), (2, 1)),
-        ("console_files", "a.txt", f"CreateTime:1\tPartition:0\tOffset:7\tNO_HEADERS\tnull\t{VALUE}\n".encode(),
-         VALUE.encode(), (1, 1)),
-        # A line that is no record of the tool is a message as it is.
-        ("json_files", "a.jsonl", f"{RECORD}\n{{\n".encode(), b"{", (2, 1)),
-        ("binary_files", "a.base64", b"w6n/\nAAA=\n", b"AAA=", (2, 1)),
-        ("binary_files", "a.avro", b"AAA=\n", b"AAA=", None),
-        ("rows_files", "a.csv", b"1,2\n", b"1,2", None),
-        ("table", "a.parquet", b"x", b"x", None),
-    ],
-)  # fmt: skip
-def test_the_lines_of_a_message(
-    tmp_path: Path, kind: str, name: str, content: bytes, message: bytes, expected: tuple[int, int] | None
-) -> None:
+@pytest.mark.parametrize("case", IN_LINES)
+def test_the_lines_of_a_message(tmp_path: Path, case: str) -> None:
+    kind, name, content, message, expected = IN_LINES[case]
     path = tmp_path / name
     path.write_bytes(content)
     assert lines_of_message(Messages(kind, str(path)), path, message) == expected
