@@ -149,8 +149,10 @@ def _add_case(together: dict[str, Given], path: Path, encoding: str) -> None:
         together[settings] = Given([], [], zone, tables, schemas_at(schemas))
     content = file.read_bytes()
     lines = [number for number, line in enumerate(content.split(b"\n"), 1) if line.strip(b" \t\r")]
-    together[settings].messages.extend(messages_of(file.name, content, encoding))
-    together[settings].places.extend(f"{path.parent.name}/{file.name}:{line}" for line in lines)
+    messages = messages_of(file.name, content, encoding)
+    numbers = lines if len(lines) == len(messages) else range(1, len(messages) + 1)
+    together[settings].messages.extend(messages)
+    together[settings].places.extend(f"{path.parent.name}/{file.name}:{number}" for number in numbers)
 
 
 # --- rows

@@ -54,7 +54,6 @@ class Definitions:
     def __init__(self, run: Run) -> None:
         self.renderer, self.vars = run.library.renderer, run.project.vars
         self.formats: dict[str, str] = {}
-        self.today = datetime.now(timezone.utc).date()
 
     @cached_property
     def macros(self) -> str:
@@ -64,7 +63,8 @@ class Definitions:
     def of(self, query: MirrorQuery) -> str:
         tables = [(self._source(table.source), table.name, table.after) for table in query.mirror.tables]
         # What was acknowledged for a time speaks again: the mirror is looked at once more when it has ended.
-        known = tuple(one for one in query.mirror.acknowledged if not one.has_ended(self.today))
+        today = datetime.now(timezone.utc).date()
+        known = tuple(one for one in query.mirror.acknowledged if not one.has_ended(today))
         mirror = replace(query.mirror, tables=(), acknowledged=known)
         written = (query.shows, query.layout, mirror, tables, self.macros)
         return hashlib.sha256(repr(written).encode()).hexdigest()
