@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 from runner.commands.dead_letters import line_of
 from runner.contract import Landed
 from runner.functions.records import read_record
+from runner.project.acknowledged import read_acknowledged
 from runner.project.dead_letters import read_dead_letters
 from runner.project.inputs import DeadLetterLimits, Limit, Waiver
 from runner.project.mirror import Acknowledged
@@ -28,6 +29,7 @@ from runner.run.results import Batch, Result, Verdict, judged
 from runner.run.schedule import Order, Schedule, StopSignals
 from runner.spec.formats import FormatFolders
 from runner.yaml_text import yaml_of
+from tests.pages import section
 
 ROOT = Path(__file__).parents[1]
 PLACE = Path("project.yml")
@@ -225,6 +227,19 @@ def test_what_is_acknowledged_is_known_up_to_its_instant_and_until_its_last_day(
     assert known.through and [known.covers(known.through - 1, date(2024, 5, day)) for day in (1, 2)] == [True, False]
     assert not known.covers(known.through, date(2024, 5, 1))
     assert Acknowledged("unfit", "x", "n").covers(1 << 62, date(9999, 12, 31))
+
+
+def test_what_the_page_acknowledges_is_read() -> None:
+    (block,) = section(ROOT / "docs/mirrors.md", "Findings that are known")
+    found = read_acknowledged(yaml_of(block.text, PLACE)["acknowledged"])
+    assert [(one.what, one.column, one.until) for one in found] == [
+        ("statement", "", date(2027, 1, 31)),
+        ("drift", "note", None),
+        ("unfit", "amount", date(2027, 1, 31)),
+    ]
+    # 2026-11-28 ends at this second since 1970.
+    assert [one.through for one in found] == [1_795_910_400_000_000, None, 1_795_910_400_000_000]
+    assert found[0].noted("a finding") == "acknowledged until 2027-01-31 (the partition was empty): a finding"
 
 
 def test_messages_in_files() -> None:
