@@ -106,24 +106,59 @@ select * from {{ model }} where not coalesce({{ bracketed(expression) }}, false)
 {%- macro passes_expression_is_true(expression) -%} count_if(not coalesce({{ bracketed(expression) }}, false)) = 0 {%- endmacro -%}
 
 {#- The values that do not fit the types of their columns: those of a mirror's rows, which are null there, and those of keys, whose changes are not there. -#}
-{%- macro test_fits(model, mirror) -%}
-select {% for column in mirror.key %}{{ name(column) }}, {% endfor %}unfit_column, unfit_value from {{ model }} lateral view explode(_unfit) as unfit_column, unfit_value
-{{- macro('unfit_keys_' ~ mirror.ways.rejects)(mirror) }}
+{%- macro test_fits(model, mirror) -%} {{ macro('unfit_' ~ mirror.ways.unfit)(model, mirror) }} {%- endmacro -%}
+{%- macro unfit_unknown(model, mirror) -%} {{ unfit_values(model, mirror) }} {%- endmacro -%}
+
+{#- Without the values of which a person knows. -#}
+{%- macro unfit_known_in_part(model, mirror) -%}
+select * except (changed_at) from (
+  {{ unfit_values_with_times(model, mirror) | indent(2) }}
+)
+where not ({{ mirror.known_unfit | each('is_known_unfit') | join(' or ') }})
+{%- endmacro -%}
+{%- macro unfit_values_with_times(model, mirror) -%}
+{{ unfit_values(model, mirror, ', _changed_at as changed_at', ', valid_from', ', cast(null as timestamp)') }}
 {%- endmacro -%}
 
-{%- macro unfit_keys_none(mirror) -%} {%- endmacro -%}
-{%- macro unfit_keys_all(mirror) %}
+{#- Whether a person knows today of a value; never null. Of a change without a time it is not told if it came later. -#}
+{%- macro is_known_unfit(known) -%}
+(lower(unfit_column) = lower({{ text(known.column) }})
+{%- if known.through is not none %} and coalesce(changed_at < timestamp_micros({{ known.through }}), true){% endif %}
+{%- if known.until %} and current_date() <= date {{ text(known.until | string) }}{% endif %})
+{%- endmacro -%}
+
+{#- The number of values of which a person knows, for each column and for each entry of what is acknowledged. -#}
+{%- macro acknowledged_unfit(model, mirror) -%}
+select unfit_column, known, count(*) as rows
+from (
+  select unfit_column, case{% for known in mirror.known_unfit %} when {{ is_known_unfit(known) }} then {{ loop.index0 }}{% endfor %} end as known
+  from (
+    {{ unfit_values_with_times(model, mirror) | indent(4) }}
+  )
+)
+where known is not null
+group by unfit_column, known
+order by unfit_column, known
+{%- endmacro -%}
+
+{%- macro unfit_values(model, mirror, time='', time_of_key='', no_time='') -%}
+select {% for column in mirror.key %}{{ name(column) }}, {% endfor %}unfit_column, unfit_value{{ time }} from {{ model }} lateral view explode(_unfit) as unfit_column, unfit_value
+{{- macro('unfit_keys_' ~ mirror.ways.rejects)(mirror, time_of_key, no_time) }}
+{%- endmacro -%}
+
+{%- macro unfit_keys_none(mirror, time, no_time) -%} {%- endmacro -%}
+{%- macro unfit_keys_all(mirror, time, no_time) %}
 union all
-select 'no key', 'of ' || count(*) || ' changes' from (
+select 'no key', 'of ' || count(*) || ' changes'{{ no_time }} from (
   with
   {{ told_of(mirror) | indent(2) }}
   select * from sent
 )
 having count(*) > 0
 {%- endmacro -%}
-{%- macro unfit_keys_unkeyed(mirror) %}
+{%- macro unfit_keys_unkeyed(mirror, time, no_time) %}
 union all
-select {% for column in mirror.key %}key_after.{{ name(column) }}, {% endfor %}part.column, part.value
+select {% for column in mirror.key %}key_after.{{ name(column) }}, {% endfor %}part.column, part.value{{ time }}
 from (
   with
   {{ told_of(mirror) | indent(2) }},

@@ -52,12 +52,12 @@ INLINE = "compile this SQL (with ref, source, var and macros) instead of models,
 WORDS = "the name of a format (default: the one that fits), and a file of messages, or - for standard input"
 OUTPUT = "how to print the rows (default: table on a terminal, else json); case: as the NAME.rows.yml of a case"
 FORMATS = (
-    "list all formats, show NAME with what it inherits, check NAME or all, print the JSON Schema of specs, infer which "
-    "format the messages in FILES have, or write a draft of one"
+    "list all formats, show NAME with what it inherits, check NAME or all, diff two formats or files of specs, print "
+    "the JSON Schema of specs, infer which format the messages in FILES have, or write a draft of one"
 )
 SCHEMA = "the Avro schema of the messages, or a folder of schemas NUMBER.avsc; may be given more than once"
 FROM_DBT = "the folder of a project of dbt: writes the project.yml that takes the place of its dbt_project.yml"
-NAMES = "the name of a format; with infer: files of messages, or - for standard input"
+NAMES = "the name of a format; diff: two names, or files of specs; infer: files of messages, or - for standard input"
 PATTERN = "a pattern of your own files, in quotes (default: messages of a sample, with a model and tests)"
 LINE = "print the script for this shell; candidates: print what could stand at the end of LINE, as the scripts ask"
 AGAINST = "the database, jdbc:KIND://HOST/DATABASE, or a file or folder of files with the rows of its tables"
@@ -157,10 +157,18 @@ COMMANDS = (
         option("--output", OUTPUT, ("table", "json", "case")),
     ),
     Command(
-        *("formats", "formats", "list formats, show one with what it inherits, check them", *OF_MESSAGES),
-        argument("action", FORMATS, ("list", "show", "check", "schema", "infer")),
+        *("formats", "formats", "list formats, show one with what it inherits, check and compare them", *OF_MESSAGES),
+        argument("action", FORMATS, ("list", "show", "check", "diff", "schema", "infer")),
         argument("words", NAMES, metavar="[NAME]...", nargs=-1, shell_complete=completed("formats")),
-        option("--messages FILE", "with check NAME: a file of messages; warns of what no row of them has"),
+        option(
+            "--messages FILE",
+            "a file of messages; with check NAME: warns of what no row of them has; with diff: compares their rows",
+        ),
+        option(
+            "--cases NAME",
+            "with diff: the messages of this format's cases (default: those of both, and of what both extend)",
+        ),
+        option("--output", "with diff: how to print the differences (default: table)", ("table", "json")),
         option("--name NAME", "with infer: write a draft of this name, also if a known format fits"),
     ),
     Command(

@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 from runner.commands.dead_letters import line_of
 from runner.contract import Landed
 from runner.functions.records import read_record
+from runner.project.acknowledged import read_acknowledged
 from runner.project.dead_letters import read_dead_letters
 from runner.project.inputs import DeadLetterLimits, Limit, Waiver
 from runner.project.mirror import Acknowledged
@@ -28,6 +29,7 @@ from runner.run.results import Batch, Result, Verdict, judged
 from runner.run.schedule import Order, Schedule, StopSignals
 from runner.spec.formats import FormatFolders
 from runner.yaml_text import yaml_of
+from tests.pages import section
 
 ROOT = Path(__file__).parents[1]
 PLACE = Path("project.yml")
@@ -204,9 +206,9 @@ def test_check_lists_what_has_ended(project, runner, monkeypatch: pytest.MonkeyP
 """,
             "models/m.yml": f"""mirrors:
   - {{name: old, {mirror},
-     acknowledged: {{through: 2024-04-01, because: nothing was in it, until: 2024-05-01}}}}
-  - {{name: kept, acknowledged: {{through: 2024-04-01, because: looked at}}, {mirror}}}
-  - {{name: plain, acknowledged: 2024-04-01, {mirror}}}
+     acknowledged: [{{what: statement, through: 2024-04-01, because: nothing was in it, until: 2024-05-01}},
+                    {{what: drift, column: note, because: not needed, until: 2024-05-02}}]}}
+  - {{name: kept, acknowledged: {{what: statement, through: 2024-04-01, because: looked at}}, {mirror}}}
 """,
         }
     )
@@ -214,16 +216,30 @@ def test_check_lists_what_has_ended(project, runner, monkeypatch: pytest.MonkeyP
     events = [json.loads(line) for line in ran.err.splitlines()]
     assert ran.code == 0 and [(event["code"], event["message"], event["where"]) for event in events] == [
         ("waiver-ended", "this held until 2024-05-31, and has ended: a bug of May", "project.yml:7:11"),
-        ("waiver-ended", "this held until 2024-05-01, and has ended: nothing was in it", "models/m.yml:3:6"),
+        ("waiver-ended", "this held until 2024-05-01, and has ended: nothing was in it", "models/m.yml:3:21"),
+        ("waiver-ended", "this held until 2024-05-02, and has ended: not needed", "models/m.yml:4:21"),
     ]
 
 
 def test_what_is_acknowledged_is_known_up_to_its_instant_and_until_its_last_day() -> None:
     # 2024-04-01 ends at this second since 1970.
-    known = Acknowledged(1_712_016_000_000_000, "x", date(2024, 5, 1))
-    assert [known.covers(known.through - 1, date(2024, 5, day)) for day in (1, 2)] == [True, False]
+    known = Acknowledged("statement", "x", through=1_712_016_000_000_000, until=date(2024, 5, 1))
+    assert known.through and [known.covers(known.through - 1, date(2024, 5, day)) for day in (1, 2)] == [True, False]
     assert not known.covers(known.through, date(2024, 5, 1))
-    assert Acknowledged(1).covers(0, date(9999, 12, 31))
+    assert Acknowledged("unfit", "x", "n").covers(1 << 62, date(9999, 12, 31))
+
+
+def test_what_the_page_acknowledges_is_read() -> None:
+    (block,) = section(ROOT / "docs/mirrors.md", "Findings that are known")
+    found = read_acknowledged(yaml_of(block.text, PLACE)["acknowledged"])
+    assert [(one.what, one.column, one.until) for one in found] == [
+        ("statement", "", date(2027, 1, 31)),
+        ("drift", "note", None),
+        ("unfit", "amount", date(2027, 1, 31)),
+    ]
+    # 2026-11-28 ends at this second since 1970.
+    assert [one.through for one in found] == [1_795_910_400_000_000, None, 1_795_910_400_000_000]
+    assert found[0].noted("a finding") == "acknowledged until 2027-01-31 (the partition was empty): a finding"
 
 
 def test_messages_in_files() -> None:

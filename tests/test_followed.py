@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -104,10 +105,10 @@ def test_what_cannot_be_followed_fails_a_test(tmp_path: Path) -> None:
     key = {"key": ["id"]}
     more = {"id": "int", "s": "string", "n": "string"}
     settings: dict[str, dict[str, Any]] = dict.fromkeys(tables, key)
-    known = {"through": "2023-05-02", "because": "the partition was empty"}
-    settings["seen"] = {**key, "acknowledged": {**known, "until": "9999-12-31"}}
+    known = {"what": "statement", "through": "2023-05-02", "because": "the partition was empty"}
+    settings["seen"] = {**key, "acknowledged": [{**known, "until": "9999-12-31"}]}
     # What was known for a time speaks again.
-    settings["lost"] = {**key, "acknowledged": {**known, "until": "2023-06-01"}}
+    settings["lost"] = {**key, "acknowledged": [{**known, "until": "2023-06-01"}]}
     settings["added"] = {**key, "columns": more}
     mirrors(project, **settings)
     built = project.run("build", "-s", " ".join(tables))
@@ -123,14 +124,16 @@ def test_what_cannot_be_followed_fails_a_test(tmp_path: Path) -> None:
         "followed_lost",
         "followed_added",
     }
-    warned = {
-        name
-        for name, result in project.results.items()
-        if "a statement cannot be followed" in (result["message"] or "")
-    }
-    assert warned == {"lost", "again"}
+    notes = {name: result["message"] or "" for name, result in project.results.items()}
+    lost = "a statement cannot be followed (truncate partition)"
+    assert {name for name, note in notes.items() if note.startswith(lost)} == {"lost", "again"}
+    told = f"acknowledged until 9999-12-31 (the partition was empty): {lost}"
+    assert {name for name, note in notes.items() if note.startswith(told)} == {"seen", "followed_seen"}
+    assert project.statuses["followed_seen"] == "pass"
+    project.ok("docs", "generate")
+    assert told in (tmp_path / "target/docs/index.html").read_text()
     settings["added"] = {**key, "columns": {**more, "n": {"type": "string", "default": "d0"}}}
-    settings["lost"] = {**key, "acknowledged": "2023-05-02T12:00:00Z"}
+    settings["lost"] = {**key, "acknowledged": [{**known, "through": "2023-05-02T12:00:00Z"}]}
     mirrors(project, **settings)
     project.ok("build", "-s", "lost added")
     assert [row["n"] for row in project.rows("select n from added order by id")] == ["d0", "d0", "x"]
@@ -138,6 +141,46 @@ def test_what_cannot_be_followed_fails_a_test(tmp_path: Path) -> None:
     mirrors(project, **settings)
     project.ok("build", "-s", "added")
     assert [row["n"] for row in project.rows("select n from added order by id")] == [None, None, "x"]
+
+
+def test_what_is_acknowledged_of_columns_is_told_and_fails_nothing(tmp_path: Path) -> None:
+    """Of a column that is not there, and of values that do not fit; what has ended, or came later, counts."""
+    canal = Canal()
+    canal.rows(
+        "t", "INSERT", {"id": "1", "s": "a", "n": "x"}, {"id": "2", "s": "7", "n": "y"}, {"id": "k", "s": "8", "n": "y"}
+    )
+    canal.rows("t", "INSERT", {"id": "3", "s": "b", "n": "z"})
+    project = landed(tmp_path, canal)
+    typed = {"of": {"source": "canal", "table": "depot.t"}, "key": ["id"], "columns": {"id": "int", "s": "int"}}
+    until = {"because": "it was so before", "until": "9999-12-31"}
+    drift = {"what": "drift", "column": "N", **until}
+    values = [{"what": "unfit", "column": one, **until} for one in ("s", "id")]
+    second = datetime.fromtimestamp(json.loads(canal.lines[1])["es"] / 1000, timezone.utc).isoformat()
+    ended = [{**one, "until": "2023-06-01"} for one in (drift, *values)]
+    mirrors(
+        project,
+        known={**typed, "on_drift": "fail", "acknowledged": [drift, *values]},
+        later={**typed, "acknowledged": [drift, {**values[0], "through": second}, values[1]]},
+        ended={**typed, "acknowledged": ended},
+        failed={**typed, "on_drift": "fail", "acknowledged": ended},
+    )
+    assert project.run("build", "-s", "known later ended failed").code == 1
+    fits = {name: project.statuses[f"fits_{name}"] for name in ("known", "later", "ended")}
+    assert fits == {"known": "pass", "later": "fail", "ended": "fail"} and project.statuses["failed"] == "error"
+    told = "acknowledged until 9999-12-31 (it was so before): "
+    drifted = 'the table has columns that the mirror does not have: "n"'
+    notes = {name: (result["message"] or "").splitlines() for name, result in project.results.items()}
+    lacks = "1 change tells no key of its type (id), and the mirror is without it"
+    assert notes["known"] == [told + lacks, told + drifted]
+    assert notes["ended"][0].startswith(f"{drifted}: give") and notes["ended"][1:] == [lacks]
+    assert notes["fits_known"] == [
+        f'{told}1 value of "id" does not fit',
+        f'{told}2 values of "s" do not fit',
+    ]
+    shown = ["1 failing row", "id: 3, unfit_column: s, unfit_value: b"]
+    told_later = [f'{told}1 value of "{column}" does not fit' for column in ("id", "s")]
+    assert notes["fits_later"] == [*shown, *told_later]
+    assert notes["fits_ended"][0] == "3 failing rows" and f"on_drift is fail, and {drifted}" in notes["failed"][0]
 
 
 def test_statements_may_come_before_any_row(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -179,6 +180,13 @@ def test_one_by_one(tmp_path: Path) -> None:
     # The marks stand below the field that names the operation.
     text, marks = shown[-2], shown[-1]
     assert text[marks.index("^") : marks.index("^") + marks.count("^")] == '"type": "UPSERT"'
+    # All landed at the same time, and any of them may be the newest.
+    number = int(re.findall(r'"id": (\d+), "database"', text)[0])
+    file, line = {2: ("in/1.jsonl", 2), 3: ("in/1.jsonl", 3), 5: ("in/2.jsonl", 2)}[number]
+    assert f"lies in  file:{made / file}, line {line}" in shown
+    (made / file).rename(made / "gone")
+    assert f"lies in  file:{made / file}, which is gone\n" in made.run("dead-letters", "show", upsert["id"]).out
+    (made / "gone").rename(made / file)
     of_one = made.run("dead-letters", "show", found["not-json", None]["example"]).out.splitlines()
     assert of_one[0] == f"{found['not-json', None]['example']}  not-json" and of_one[-2].endswith(BROKEN)
     assert of_one[-1].index("^") == of_one[-2].index('"broken')

@@ -158,6 +158,21 @@ def test_changes_that_warn_leave_the_mirror_as_it_is(tmp_path: Path) -> None:
     assert [kind in str(warning.hint) for kind, warning in zip(kinds, made.mirrors.warnings)] == [True] * 4
 
 
+def test_drift_that_is_acknowledged_in_a_rule_does_not_warn(tmp_path: Path) -> None:
+    """For tables that a pattern matches, and until its last day."""
+    tables = [table(f"a.{name}", column("new", is_added=True)) for name in ("known", "other")]
+    known = "{what: drift, column: NEW, because: not needed, until: %s}"
+    rule = "tables: '*', schema: {add: warn}, tables_like: {known: {acknowledged: [%s]}}"
+    made = workspace(tmp_path, rule % known % "9999-12-31", *tables)
+    (warning,) = made.mirrors.warnings
+    assert '"other" does not follow' in warning.message and types(mirrors(made)["known"]) == {"id": "bigint"}
+    (entry,) = mirrors(made)["known"].acknowledged
+    line = (tmp_path / "models/m.yml").read_text().splitlines()[1]
+    assert entry.where and line[entry.where.column - 1 :].startswith("{what: drift")
+    assert mirrors(made)["other"].acknowledged == ()
+    assert len(workspace(tmp_path, rule % known % "2024-01-31", *tables).mirrors.warnings) == 2
+
+
 def test_mirrors_are_compared_with_what_has_landed(tmp_path: Path) -> None:
     columns = [column("narrower", "decimal(8,2)", "decimal(12,2)"), column("gone", is_gone=True), column("Secret")]
     own = "mirrors:\n  - {name: own, of: {source: shop, table: a.own}, key: [no], columns: {no: int, id: int}}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from runner.engine.checkpoint import Checkpoint
 from runner.engine.files import LocalFiles
 from runner.engine.tables import Tables
 from runner.project.inputs import Messages
-from runner.run.source_files import SourceFiles
+from runner.run.source_files import SourceFiles, lines_of_message
 
 PROJECT = """
 name: p
@@ -64,3 +65,34 @@ def test_a_run_starts_no_stream_where_nothing_is_new(project, runner, monkeypatc
         (folder / f"in/{name}.jsonl").write_text(json.dumps(MESSAGE) + "\n")
         ran = runner("run", "-s", "app_to_changelog", *words)
         assert ran.code == 0 and f"[{expected} messages: {expected} row" in ran.err, ran.err
+
+
+VALUE = '{"a": "\u00e9"}'
+RECORD = json.dumps({"key": "k", "value": VALUE})
+CONSOLE = f"CreateTime:1\tPartition:0\tOffset:7\tNO_HEADERS\tnull\t{VALUE}\n"
+# The kind of messages, the name of a file, its content, a message, and where it stands.
+IN_LINES: dict[str, tuple[str, str, bytes, bytes, tuple[int, int] | None]] = {
+    "blank lines and CR": ("files", "a.jsonl", b'{"b": 1}\n\n{"a": 1}\r\n', b'{"a": 1}', (3, 1)),
+    "several times": ("files", "a.jsonl", b"x\ny\nx\nx", b"x", (1, 3)),
+    "nowhere": ("files", "a.jsonl", b"x\ny\n", b"z", (0, 0)),
+    "a part of a line": ("files", "a.jsonl", b"xx\n", b"x", (0, 0)),
+    "no text": ("files", "a.jsonl", b"a\rb\n\xff\n", b"\xff", (2, 1)),
+    "packed": ("files", "a.jsonl.gz", gzip.compress(b"x\ny\n"), b"y", (2, 1)),
+    "packed and cut off": ("files", "a.jsonl.gz", gzip.compress(b"x\ny\n" * 1000)[:-9], b"y", None),
+    "not packed": ("files", "a.jsonl.gz", b"y\n", b"y", None),
+    "a record": ("json_files", "a.jsonl", f"{{\n{RECORD}\n".encode(), VALUE.encode(), (2, 1)),
+    "no record": ("json_files", "a.jsonl", f"{RECORD}\n{{\n".encode(), b"{", (2, 1)),
+    "a record of the console": ("console_files", "a.txt", CONSOLE.encode(), VALUE.encode(), (1, 1)),
+    "lines of base64": ("binary_files", "a.base64", b"w6n/\nAAA=\n", b"AAA=", (2, 1)),
+    "other Avro": ("binary_files", "a.avro", b"AAA=\n", b"AAA=", None),
+    "rows": ("rows_files", "a.csv", b"1,2\n", b"1,2", None),
+    "a table": ("table", "a.parquet", b"x", b"x", None),
+}
+
+
+@pytest.mark.parametrize("case", IN_LINES)
+def test_the_lines_of_a_message(tmp_path: Path, case: str) -> None:
+    kind, name, content, message, expected = IN_LINES[case]
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert lines_of_message(Messages(kind, str(path)), path, message) == expected

@@ -166,7 +166,7 @@ def _show(call: Call, run: Run, letters: DeadLetters, asked: Asked) -> None:
 def _told(source: Source, row: Row) -> Iterator[str]:
     yield f"{row['id']}  {row['reason']}{': ' if row['detail'] else ''}{row['detail'] or ''}"
     yield f"source   {source.name}, format {source.format.name}{', table ' + row['named'] if row['named'] else ''}"
-    yield f"lies in  {_place(row)}"
+    yield f"lies in  {_place(source, row)}"
     yield f"landed   {row['loaded_at']} by run {row['run_id']}"
     if decided := _decided_by(source, row["reason"]):
         yield f"decided  by {decided}"
@@ -178,11 +178,28 @@ def _told(source: Source, row: Row) -> Iterator[str]:
     yield excerpt(where, raw, fragment) if where else raw
 
 
-def _place(row: Row) -> str:
-    origin = row["origin"]
+def _place(source: Source, row: Row) -> str:
+    """Returns where a message lies: in a file that this machine sees, the line in which the text of the message stands
+    now.
+    """
+    from runner.functions.avro.files import plain_path
+    from runner.run.source_files import lines_of_message
+
+    origin, file = row["origin"], row["origin"]["file"]
     if origin["topic"] is not None:
         return f"topic {origin['topic']}, partition {origin['partition']}, offset {origin['offset']}"
-    return f"{origin['file']}"
+    if not file or not file.startswith("file:"):
+        return f"{file}"
+    path = Path(plain_path(file))
+    if not path.is_file():
+        return f"{file}, which is gone"
+    encoding = source.format.message.encoding
+    found = lines_of_message(source.messages, path, line_of(row, ENDINGS[encoding])) if row["raw"] is not None else None
+    if found is None:
+        return f"{file}"
+    line, count = found
+    times = f" ({count} times)" if count > 1 else ""
+    return f"{file}, line {line}{times}" if count else f"{file}, where no line is this message alone now"
 
 
 def _decided_by(source: Source, reason: str) -> str:

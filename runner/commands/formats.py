@@ -1,6 +1,8 @@
-"""formats: lists formats, shows one with what it inherits, checks them, prints their JSON Schema."""
+"""formats: lists formats, shows one with what it inherits, checks and compares them, prints their JSON Schema."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from runner.commands.arguments import Call
 from runner.compile.compiled import Print
@@ -14,22 +16,22 @@ from runner.spec.json_schema import spec_schema
 from runner.yaml_text import Yaml
 
 
-def formats(call: Call, action: str, words: tuple[str, ...], messages: str | None, name: str | None) -> int:
-    """Does one of the actions list, show NAME, check [NAME], schema and infer FILES."""
+def formats(
+    call: Call, action: str, words: tuple[str, ...], messages: str | None, name: str | None, **of_diff: str | None
+) -> int:
+    """Does one of the actions list, show NAME, check [NAME], diff A B, schema and infer FILES; `of_diff` are the values
+    of the flags `cases` and `output` of diff.
+    """
+    _check_flags(call, action, words, messages, name, of_diff)
     if action == "infer":
         from runner.commands.infer import infer
 
-        if messages or not words:
-            raise RunnerError("usage", "formats infer needs files of messages", hint="runner formats infer FILE")
         return infer(call, words, name)
-    if name:
-        raise RunnerError("usage", '"--name" is only for formats infer', hint="runner formats infer FILE --name NAME")
-    if len(words) > 1:
-        raise RunnerError("usage", f'unknown argument "{words[1]}"', hint="runner formats --help")
-    if (call.flags["zone"] or call.flags["schema"]) and not messages:
-        raise RunnerError("usage", '"--zone" and "--schema" need "--messages"', hint="runner formats check --help")
-    if messages and action != "check":
-        raise RunnerError("usage", f'"--messages" is only for formats check, not for formats {action}')
+    if action == "diff":
+        from runner.commands.format_diff import diff
+
+        diff(call, words, messages, of_diff["cases"], of_diff["output"] or "table")
+        return 0
     folders, report = FormatFolders(folders_of(call.project, "formats")), call.report
     name = words[0] if words else ""
     match action:
@@ -44,6 +46,31 @@ def formats(call: Call, action: str, words: tuple[str, ...], messages: str | Non
             for line in _shown(folders, name):
                 report.payload(line)
     return 0
+
+
+def _check_flags(
+    call: Call,
+    action: str,
+    words: tuple[str, ...],
+    messages: str | None,
+    name: str | None,
+    of_diff: Mapping[str, str | None],
+) -> None:
+    """Raises `usage` for words and flags that do not belong to an action."""
+    if flag := next((f"--{flag}" for flag, value in of_diff.items() if value and action != "diff"), ""):
+        raise RunnerError("usage", f'"{flag}" is only for formats diff', hint="runner formats diff A B")
+    if action == "infer":
+        if messages or not words:
+            raise RunnerError("usage", "formats infer needs files of messages", hint="runner formats infer FILE")
+        return
+    if name:
+        raise RunnerError("usage", '"--name" is only for formats infer', hint="runner formats infer FILE --name NAME")
+    if len(words) > 1 and action != "diff":
+        raise RunnerError("usage", f'unknown argument "{words[1]}"', hint="runner formats --help")
+    if (call.flags["zone"] or call.flags["schema"]) and not messages:
+        raise RunnerError("usage", '"--zone" and "--schema" need "--messages"', hint="runner formats check --help")
+    if messages and action not in ("check", "diff"):
+        raise RunnerError("usage", f'"--messages" is only for formats check and diff, not for formats {action}')
 
 
 def _check(call: Call, name: str, messages: str | None) -> None:

@@ -121,7 +121,7 @@ def _ended(project: Project, nodes: Iterable[Node], today: date) -> Iterator[Run
     queries = (node.model.query for node in nodes if node.model)
     mirrors = [query.mirror for query in queries if isinstance(query, MirrorQuery)]
     # A rule has one place for all its mirrors, and a mirror may have two tables.
-    noted = {one.acknowledged.where: one.acknowledged for one in mirrors if one.acknowledged}
+    noted = {(one.where, one): one for mirror in mirrors for one in mirror.acknowledged}
     waivers: list[Waiver | Acknowledged] = [one for source in project.sources for one in source.dead_letters.waived]
     for known in (*waivers, *noted.values()):
         if known.has_ended(today):

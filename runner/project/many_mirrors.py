@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from itertools import pairwise
 from typing import Any
 
 from runner.errors import Problems, RunnerWarning, Where
+from runner.project.acknowledged import read_acknowledged
 from runner.project.inputs import Source
 from runner.project.mirror import HISTORY, Mirror
 from runner.project.mirror_rules import LIKE_KEYS, PLACE, PLACES, MirrorRule, is_rule, matches, read_rule
@@ -131,13 +133,22 @@ def expanded(rule: MirrorRule, seen: TablesSeen, taken: dict[str, Where]) -> Exp
             continue
         taken.update((one.lower(), rule.yaml.where()) for one in names)
         entries.append(entry)
-        warnings += _warnings(rule, table, name)
+        warnings += _warnings(rule, table, name, _known_drift(settings))
     return Expanded(tuple(entries), tuple(warnings))
 
 
-def _warnings(rule: MirrorRule, table: TableSeen, name: str) -> Iterator[RunnerWarning]:
-    """Yields warnings about changes of a table of which the rule says `warn`, and which its mirror does not follow."""
-    for column in table.columns:
+def _known_drift(settings: Settings) -> set[str]:
+    """Returns the columns whose drift a person knows of today, in lower case."""
+    today = datetime.now(timezone.utc).date()
+    known = read_acknowledged(settings.get("acknowledged"))
+    return {one.column.lower() for one in known if one.what == "drift" and not one.has_ended(today)}
+
+
+def _warnings(rule: MirrorRule, table: TableSeen, name: str, known: set[str]) -> Iterator[RunnerWarning]:
+    """Yields warnings about changes of a table of which the rule says `warn`, and which its mirror does not follow,
+    but for columns of which a person knows.
+    """
+    for column in (one for one in table.columns if one.name.lower() not in known):
         for kind, what in changes(column, rule.source.format.types):
             if rule.schema[kind] == "warn":
                 text = f'the mirror "{name}" does not follow a change of "{table.path}": "{column.name}" {what}'
@@ -255,6 +266,8 @@ def _entry(rule: MirrorRule, table: TableSeen, name: str, settings: Settings) ->
     if rule.repairs and value.get("key"):
         value["of"] = [value["of"], {**value["of"], "source": rule.repairs.name}]
     places: dict[Steps, Where] = {(key,): one.where() for key, one in settings.items() if key in value}
+    known = settings["acknowledged"].as_list() if "acknowledged" in settings else ()
+    places |= {("acknowledged", number): one.where() for number, one in enumerate(known)}
     written = settings["columns"].items() if "columns" in settings else ()
     places |= {("columns", column): one.where() for column, one in written}
     return Yaml(value, {(): rule.yaml.where(), **places})

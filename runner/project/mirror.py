@@ -97,12 +97,16 @@ class MirrorColumn:
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """The changes of a mirror's table up to an instant, in microseconds: a person has looked at them. `because` says
-    why they need nothing, `until` is the last day on which this holds, `where` the place at which it is written.
+    """A finding about a mirror that a person knows of. `what` is a `statement` that cannot be followed, the `drift` of
+    a `column` that the mirror lacks, or the `unfit` values of a `column`. If there is a `through`, only changes before
+    this instant, in microseconds, are meant. `because` says why they need nothing, `until` is the last day on which
+    this holds, `where` the place at which it is written.
     """
 
-    through: int
-    because: str = ""
+    what: str
+    because: str
+    column: str = ""
+    through: int | None = None
     until: date | None = None
     where: Where | None = field(default=None, repr=False, compare=False)
 
@@ -111,7 +115,12 @@ class Acknowledged:
 
     def covers(self, at: int, today: date) -> bool:
         """Returns True if a person knows, today, of a change at an instant."""
-        return at < self.through and not self.has_ended(today)
+        return (self.through is None or at < self.through) and not self.has_ended(today)
+
+    def noted(self, finding: str) -> str:
+        """Returns the note on a finding that is acknowledged."""
+        until = f" until {self.until}" if self.until else ""
+        return f"acknowledged{until} ({self.because}): {finding}"
 
 
 @dataclass(frozen=True)
@@ -123,7 +132,7 @@ class Mirror:
 
     `without_key` says what becomes of changes of a table without a key. `on_truncate` says what happens when the table
     is emptied, `on_drift` when it has columns that the mirror lacks, except those that are `left_out`. `acknowledged`
-    says of which changes that cannot be followed a person knows.
+    says of which findings a person knows.
     """
 
     name: str
@@ -135,7 +144,7 @@ class Mirror:
     on_drift: str = "warn"
     left_out: tuple[str, ...] = ()
     where: str = ""
-    acknowledged: Acknowledged | None = None
+    acknowledged: tuple[Acknowledged, ...] = ()
 
     @property
     def ways(self) -> Mapping[str, str]:
@@ -152,7 +161,17 @@ class Mirror:
             "types": "values" if any(not one.is_key and one.type != "string" for one in self.columns) else "texts",
             "lists": "lists" if "unlisted" in self.sent_columns else "images",
             "defaults": "none" if all(one.added_with is None for one in self.columns) else "added",
+            "unfit": "known_in_part" if self.known_unfit else "unknown",
         }
+
+    def known(self, what: str) -> tuple[Acknowledged, ...]:
+        """Returns what is acknowledged of findings of a kind, also what has ended."""
+        return tuple(one for one in self.acknowledged if one.what == what)
+
+    @property
+    def known_unfit(self) -> tuple[Acknowledged, ...]:
+        """What is acknowledged of values that do not fit their types."""
+        return self.known("unfit")
 
     @property
     def meta_names(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from runner.errors import Problems, nearest_or_all
+from runner.project.acknowledged import read_acknowledged
 from runner.project.inputs import Source
 from runner.project.mirrors import MIRROR_KEYS
 from runner.project.tables_seen import TableSeen
@@ -94,6 +95,8 @@ def read_rule(yaml: Yaml, sources: Mapping[str, Source]) -> MirrorRule:
     with problems.gathered():
         like = tuple(_like(yaml["tables_like"])) if yaml.get("tables_like") else ()
     with problems.gathered():
+        read_acknowledged(yaml.get("acknowledged"))
+    with problems.gathered():
         schema |= dict(_schema(yaml["schema"])) if yaml.get("schema") else {}
     name, into, new_tables = "{table}", "", NEW_TABLES[0]
     with problems.gathered():
@@ -146,7 +149,8 @@ def _like(yaml: Yaml) -> Iterator[tuple[Pattern, Yaml]]:
     problems = Problems()
     for text, settings in yaml.mapping().items():
         with problems.gathered():
-            yield _pattern(text, settings), settings.mapping().only(LIKE_KEYS)
+            read_acknowledged(settings.mapping().only(LIKE_KEYS).get("acknowledged"))
+            yield _pattern(text, settings), settings
     problems.raise_if_any()
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from runner.errors import Problems, nearest_or_all, placed
-from runner.project.dead_letters import read_until
+from runner.project.acknowledged import read_acknowledged
 from runner.project.inputs import Place, Source, Target
 from runner.project.mirror import HISTORY, Acknowledged, Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.nodes import DataTest, Model, Node, Project
@@ -37,7 +36,6 @@ MIRROR_KEYS = (
     *("name", "description", "of", "key", "columns", "left_out", "history", "where", "without_key", "on_truncate"),
     *("on_drift", "acknowledged", "config", "tags", "data_tests", "tests"),
 )
-ACKNOWLEDGED_KEYS = ("through", "because", "until")
 COLUMN_KEYS = ("type", "sent_as", "default", "description", "data_tests", "tests")
 # Setting -> its values; the first is the default.
 CHOICES = {
@@ -162,9 +160,10 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
     for name in CHOICES:
         with problems.gathered():
             chosen[name] = _choice(yaml, name)
-    acknowledged: Acknowledged | None = None
+    acknowledged: tuple[Acknowledged, ...] = ()
     with problems.gathered():
-        acknowledged = _acknowledged(yaml["acknowledged"]) if yaml.get("acknowledged") else None
+        acknowledged = read_acknowledged(yaml.get("acknowledged"))
+        _check_drift(yaml, chosen["on_drift"], acknowledged)
     with problems.gathered():
         if chosen["without_key"] == "count" and chosen["history"] == "true":
             message = "rows that are only counted have no history: nothing tells two of them apart"
@@ -186,30 +185,12 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
     return Mirror(name, tables, key, columns, left_out=left_out, where=where, acknowledged=acknowledged, **settings)
 
 
-def _acknowledged(yaml: Yaml) -> Acknowledged:
-    """Returns what a person knows of: a day or an instant alone, or `through` it, with a reason and an end."""
-    if not isinstance(yaml.value, dict):
-        return Acknowledged(_moment(yaml), where=yaml.where())
-    yaml.only(ACKNOWLEDGED_KEYS)
-    for key in ("through", "because"):
-        if not yaml.get(key) or not yaml[key].value:
-            hint = 'acknowledged: {through: 2026-11-28, because: "the partition was empty", until: 2027-01-31}'
-            raise yaml.error("mirror-setting", f'"acknowledged" needs "{key}"', hint)
-    until = read_until(yaml.get("until"), "mirror-setting")
-    return Acknowledged(_moment(yaml["through"]), yaml["because"].text(), until, yaml.where())
-
-
-def _moment(yaml: Yaml) -> int:
-    """Returns the end of a day, or an instant in UTC, in microseconds."""
-    try:
-        moment = datetime.fromisoformat(yaml.text())
-    except ValueError:
-        message = f'"acknowledged" is a day or an instant, not "{yaml.text()}"'
-        raise yaml.error("mirror-setting", message, "acknowledged: 2026-11-28") from None
-    if len(yaml.text()) == len("2026-11-28"):
-        moment += timedelta(days=1)
-    utc = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-    return (utc - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(microseconds=1)
+def _check_drift(yaml: Yaml, on_drift: str, acknowledged: Iterable[Acknowledged]) -> None:
+    """Raises `mirror-setting` if drift is acknowledged of a mirror that gets each column of its table."""
+    known = next((one.column for one in acknowledged if one.what == "drift"), "")
+    if known and on_drift == "add":
+        message = f'"{known}" is no drift: on_drift is add, and the mirror gets the column'
+        raise yaml["acknowledged"].error("mirror-setting", message, f"left_out: [{known}]")
 
 
 def _check_name(yaml: Yaml) -> None:

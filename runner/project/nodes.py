@@ -146,6 +146,11 @@ class DataTest:
         return self.arguments["mirror"] if self.kind == "followed" else None
 
     @property
+    def values_of(self) -> Mirror | None:
+        """The mirror of which this test looks for values that do not fit their types; None for other tests."""
+        return self.arguments["mirror"] if self.kind == "fits" else None
+
+    @property
     def mirror(self) -> Mirror | None:
         """The mirror whose query this test runs again, on the rows that the mirror has read; None for other tests."""
         query = self.arguments.get("query")

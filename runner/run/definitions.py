@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,7 +62,11 @@ class Definitions:
 
     def of(self, query: MirrorQuery) -> str:
         tables = [(self._source(table.source), table.name, table.after) for table in query.mirror.tables]
-        written = (query.shows, query.layout, replace(query.mirror, tables=()), tables, self.macros)
+        # What was acknowledged for a time speaks again: the mirror is looked at once more when it has ended.
+        today = datetime.now(timezone.utc).date()
+        known = tuple(one for one in query.mirror.acknowledged if not one.has_ended(today))
+        mirror = replace(query.mirror, tables=(), acknowledged=known)
+        written = (query.shows, query.layout, mirror, tables, self.macros)
         return hashlib.sha256(repr(written).encode()).hexdigest()
 
     def _source(self, source: Source) -> str:

@@ -31,15 +31,16 @@ def _filled_lines(content: bytes) -> list[bytes]:
 
 
 def dumped_messages(content: bytes) -> tuple[str, list[FileMessage]] | None:
-    """Returns the word for the tool that has dumped a file, and the messages of the file; None for other files. A line
-    that is no record of the tool is a message as it is.
-    """
+    """Returns the word for the tool that has dumped a file, and the messages of the file; None for other files."""
     first = content.lstrip(b" \t\r\n").split(b"\n", 1)[0].removesuffix(b"\r")
     dump = dump_of(first.decode("utf-8", "replace"))
-    return (dump, [_dumped(dump, line) for line in _filled_lines(content)]) if dump else None
+    return (dump, [dumped_message(dump, line) for line in _filled_lines(content)]) if dump else None
 
 
-def _dumped(dump: str, line: bytes) -> FileMessage:
+def dumped_message(dump: str, line: bytes) -> FileMessage:
+    """Returns the message in a line that a tool has dumped; a line that is no record of the tool is a message as it
+    is.
+    """
     try:
         return record_message(line.decode(), console_record if dump == "console" else read_record)
     except (ValueError, LookupError, RecursionError):

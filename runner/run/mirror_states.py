@@ -86,4 +86,5 @@ def _statements(run: Run, query: MirrorQuery) -> State:
     followed = len(
         {(one.row["source"], one.row["batch"], one.row["statement"], *one.row["arrival"]) for one in told.effects}
     )
-    return [("statements followed", str(followed or "")), *(("not followed", note) for note in told.notes)]
+    lost = [("not followed", one.note) for one in told.lost]
+    return [("statements followed", str(followed or "")), *lost, *(("known", one.note) for one in told.acknowledged)]

@@ -18,9 +18,10 @@ from urllib.parse import unquote
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.messages import ONE_BY_ONE, ORDINARY_FILES, OTHER_FILES
 from runner.engine.recorded import FileState
-from runner.functions.avro.files import plain_path
+from runner.functions.avro.files import LINES, plain_path
 from runner.patterns import HAS_SPECIAL, escaped, matching, unescaped, with_colon
-from runner.project.inputs import Messages
+from runner.project.inputs import DUMPS, Messages
+from runner.run.documents import dumped_message
 
 # The number of bytes of a file that are read to judge the length of its lines.
 SAMPLE = 1 << 18
@@ -217,6 +218,28 @@ def _length_of_a_line(path: Path) -> float | None:
         lines = content.read(SAMPLE).count(b"\n")
         return raw.tell() / lines if lines else None
     return None
+
+
+def lines_of_message(messages: Messages, path: Path, message: bytes) -> tuple[int, int] | None:
+    """Returns the first line of a file, counted from 1, in which a message stands, and the number of lines in which it
+    stands: both are 0 if there is none. Returns None for a file whose messages are not in lines, and for one that
+    cannot be unpacked.
+    """
+    dump = messages.kind.removesuffix("_files")
+    if not messages.kind.endswith("files") or (
+        messages.are_whole_files and not path.name.removesuffix(".gz").endswith(LINES)
+    ):
+        return None
+    first, count = 0, 0
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as content:
+            for number, line in enumerate(content, 1):
+                text = line.removesuffix(b"\n").removesuffix(b"\r")
+                if message in (text, dumped_message(dump, text).raw if dump in DUMPS else text):
+                    first, count = first or number, count + 1
+    except (OSError, EOFError, zlib.error):
+        return None
+    return first, count
 
 
 def _is_checksum(file: Path) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from runner.engine.tables import Tables
 from runner.project.ddl import Action, Unreadable, actions
-from runner.project.mirror import Called, Mirror, MirroredTable
+from runner.project.mirror import Acknowledged, Called, Mirror, MirroredTable
 from runner.project.tables_seen import TablesSeen
 
 Row = Mapping[str, Any]
@@ -40,7 +40,7 @@ class Effect:
 @dataclass(frozen=True)
 class Lost:
     """A statement that cannot be followed; `why` says the reason. `at` is the best known time at which the statement
-    was run, in microseconds.
+    was run, in microseconds. `known` is set if a person has acknowledged it.
     """
 
     source: str
@@ -48,27 +48,30 @@ class Lost:
     statement: str
     why: str
     at: int | None
+    known: Acknowledged | None = None
 
     @property
     def note(self) -> str:
         text = f"{self.statement[:100]}..." if len(self.statement) > 100 else self.statement
-        return f"a statement cannot be followed ({self.why}): {text}, batch {self.batch} of {self.source}"
+        finding = f"a statement cannot be followed ({self.why}): {text}, batch {self.batch} of {self.source}"
+        return self.known.noted(finding) if self.known else finding
 
 
 @dataclass(frozen=True)
 class Followed:
-    """The effects of all statements in their order, the mirror with all names that its tables had, and `lost`: the
-    statements that cannot be followed, without those that a person has acknowledged and those before the table was
-    emptied.
+    """The effects of all statements in their order, the mirror with all names that its tables had, and the statements
+    that cannot be followed, without those before the table was emptied: those that are `lost`, and those that a person
+    has `acknowledged`.
     """
 
     effects: tuple[Effect, ...]
     mirror: Mirror
     lost: tuple[Lost, ...]
+    acknowledged: tuple[Lost, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(one.note for one in self.lost)
+        return tuple(one.note for one in (*self.lost, *self.acknowledged))
 
 
 class Statements:
@@ -161,7 +164,9 @@ def followed(mirror: Mirror, rows: Iterable[Row], tables_named: TablesNamed) -> 
         ]
         tables.append(replace(table, names=tuple(names) if len(names) > 1 else ()))
         lost += reader.lost
-    return Followed(tuple(effects), replace(mirror, tables=tuple(tables)), tuple(dict.fromkeys(lost)))
+    each = tuple(dict.fromkeys(lost))
+    unknown, known = (tuple(one for one in each if bool(one.known) is is_known) for is_known in (False, True))
+    return Followed(tuple(effects), replace(mirror, tables=tuple(tables)), unknown, known)
 
 
 def renamed_columns(rows: Iterable[Row]) -> Iterator[tuple[tuple[str, ...], str, str]]:
@@ -274,12 +279,11 @@ class _Reader:
                     self._lose(row, action.why)
 
     def _lose(self, row: Row, why: str) -> None:
-        """Records a statement that cannot be followed, unless the table was emptied later or a person knows of it."""
-        known, today = self.mirror.acknowledged, datetime.now(timezone.utc).date()
-        is_known = known is not None and known.covers(row["at"] or 0, today)
-        if not is_known and not any(one.empties for one in self.found):
-            text = " ".join((row["statement"] or row["op"]).split())
-            self.lost.append(Lost(row["source"], row["batch"], text, why, row["at"]))
+        """Records a statement that cannot be followed, unless the table was emptied later."""
+        if not any(one.empties for one in self.found):
+            text, today = " ".join((row["statement"] or row["op"]).split()), datetime.now(timezone.utc).date()
+            covering = (one for one in self.mirror.known("statement") if one.covers(row["at"] or 0, today))
+            self.lost.append(Lost(row["source"], row["batch"], text, why, row["at"], next(covering, None)))
 
 
 def _moves(row: Row, told: tuple[Action, ...]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:

@@ -4,7 +4,7 @@ functions on given arguments.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date, datetime, timezone
@@ -54,7 +54,19 @@ class TestRuns:
     def data_test(self, node: Node, test: DataTest) -> Result:
         """Runs a data test, which passes if its query returns no rows, or if its config makes them no failure."""
         with self.tables.naming_damage(test.source.model) if test.source else nullcontext():
-            return self._data_test(node, test)
+            result = self._data_test(node, test)
+            return replace(result, notes=(*result.notes, *self._acknowledged(node, test)))
+
+    def _acknowledged(self, node: Node, test: DataTest) -> Iterator[str]:
+        """Yields what a person knows of and this test does not count."""
+        if test.statements_of and test.statements_of.known("statement"):
+            yield from (one.note for one in self.statements.of(test.statements_of).acknowledged)
+        if test.values_of and test.values_of.known_unfit:
+            rows = self.spark.rows(self.macro("acknowledged_unfit", quoted(self._relation(test.model)), test.values_of))
+            for row in rows[1]:
+                known = test.values_of.known_unfit[row["known"]]
+                do = "does" if row["rows"] == 1 else "do"
+                yield known.noted(f'{counted(row["rows"], "value")} of "{row["unfit_column"]}" {do} not fit')
 
     def _data_test(self, node: Node, test: DataTest) -> Result:
         sql = self.compiled.nodes[node.name].sql

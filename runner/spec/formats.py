@@ -51,6 +51,13 @@ class FormatFolders:
         """Returns the spec of that name, with the parts that it inherits."""
         return self._resolve(name, (), None)
 
+    def resolved_at(self, path: Path) -> Yaml:
+        """Returns the spec in a file, with the parts that it inherits, as if it stood in place of the spec of the same
+        name in the first folder.
+        """
+        replaced = _first(self.folders[:1], path.stem, ())
+        return self._inherit(read_yaml(path), (path, *([replaced] if replaced else ())), [path])
+
     def read(self, name: str, spec: Yaml) -> Format:
         """Returns the format that a resolved spec describes; raises all mistakes in it."""
         return read_format(name, spec, self._type_table)
