@@ -14,6 +14,7 @@ from runner.engine.offsets import Offsets
 from runner.files import Damaged, from_json, gone_beside_checksums, json_lines, mapping
 from runner.functions.avro.files import plain_path
 from runner.storage.data import FileSystem
+from runner.storage.parquet import move_paths
 
 FINGERPRINT = "_format.json"
 TOPIC_IDS = "_topics.json"
@@ -21,6 +22,7 @@ RETENTION = "_retention.json"
 TABLE = "_table.json"
 LANDED = "_landed.json"
 AGAIN = "_again.json"
+NAMES = "_names.json"
 FILE_STATES = "_files.json"
 
 
@@ -57,6 +59,14 @@ class FileState:
     def looks(self) -> tuple[int, int]:
         """The time of change and the size, which can be seen without reading the file."""
         return self.modified, self.size
+
+
+@dataclass(frozen=True)
+class SourceNames:
+    """The name that a source has `now`, and the one that it had when its first messages `landed`."""
+
+    now: str
+    landed: str
 
 
 @dataclass(frozen=True)
@@ -163,6 +173,21 @@ class Checkpoint:
 
     def write_table(self, identity: str) -> None:
         self._record(TABLE, {"identity": identity})
+
+    def names(self) -> SourceNames | None:
+        """Returns the names of the source; None if it always had the same."""
+        recorded = self._recorded(NAMES, ("now", "landed"))
+        return SourceNames(recorded["now"], recorded["landed"]) if recorded else None
+
+    def renamed(self, folder: str, source: str, new: str) -> None:
+        """Records that a source has another name, and the checkpoint another folder than before; twice has the same
+        result.
+        """
+        known = self.names()
+        self._record(NAMES, asdict(SourceNames(new, known.landed if known else source)))
+        parts = (f"/{one.rsplit('/', 1)[-1]}/again/" for one in (folder, self.folder))
+        # Messages that have landed once more would land again from files with other paths.
+        move_paths(self.files, f"{self.folder}/sources/1", *parts)
 
     def newest_landed(self) -> int:
         """Returns the newest batch that is known to have landed messages; -1 if none is."""

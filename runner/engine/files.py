@@ -94,6 +94,15 @@ class HadoopFiles:
     def move(self, path: str, to: str) -> None:
         (at, system), (target, _) = self._at(path), self._at(to)
         system.mkdirs(target.getParent())
+        if system.exists(target):
+            # A store that has no folders renames one file after the other, and was interrupted.
+            for status in system.listStatus(at) if system.getFileStatus(at).isDirectory() else ():
+                name = status.getPath().getName()
+                self.move(f"{path}/{name}", f"{to}/{name}")
+            if system.getFileStatus(at).isDirectory():
+                system.delete(at, True)
+                return
+            system.delete(target, True)
         if not system.rename(at, target):
             raise OSError(f"cannot move {path} to {to}")
 

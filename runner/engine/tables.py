@@ -153,10 +153,16 @@ class Tables:
         self.positions[name] = position if is_there else self._absent_changelog_view(name, position)
 
     def _changelog_view(self, name: str) -> None:
-        """Creates a view of a changelog that exists, without the dead letters whose messages have landed once more."""
-        batches = self.checkpoint(name).again_batches()
+        """Creates a view of a changelog that exists, without the dead letters whose messages have landed once more, and
+        with the name that its source has now.
+        """
+        checkpoint = self.checkpoint(name)
+        batches, names = checkpoint.again_batches(), checkpoint.names()
         whole = f"{name}__whole" if batches else name
-        self.storage.changelog_view(name, whole)
+        landed = f"{name}__landed" if names else whole
+        self.storage.changelog_view(name, landed)
+        if names:
+            self.view(whole, self.macro("rows_under_name", landed, names.now))
         if batches:
             self.view(name, self.macro("without_landed_again", whole, batches))
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from runner.contract import Landed
@@ -44,7 +45,7 @@ class Landing:
 
     def __init__(self, run: Run) -> None:
         self.compiled, self.spark, self.tables = run.compiled, run.spark, run.tables
-        self.reads, self.run_id = run.reads, run.run_id
+        self.reads, self.run_id, self.meaning_under = run.reads, run.run_id, run.meaning_under
         self.files: dict[str, SourceFiles] = {}
 
     def land(self, source: Source) -> tuple[Landed, tuple[str, ...]]:
@@ -308,7 +309,8 @@ class Landing:
         checkpoint, name = self.tables.checkpoint(source.model), source.format.name
         parts_now = {part: json.dumps(source.written[part]) for part in SOURCE_PARTS if part in source.written}
         parts_now |= _dump_parts(source)
-        now, then = Fingerprint.of(name, meaning, source.messages.reach, parts_now), checkpoint.fingerprint()
+        now = Fingerprint.of(name, meaning, source.messages.reach, parts_now)
+        then = self._recorded(source, now)
         if then is None or not checkpoint.is_there:
             checkpoint.write_fingerprint(now)
         elif then.reach != now.reach:
@@ -330,6 +332,19 @@ class Landing:
             if GENERATION in then.changed_parts(now):
                 return (f"source {source.name}: {GENERATION} changed: what lands from now on is of another load",)
         return ()
+
+    def _recorded(self, source: Source, now: Fingerprint) -> Fingerprint | None:
+        """Returns the fingerprint of the rows that have landed. If its SQL differs from that of now in the name of the
+        source alone, records that of now.
+        """
+        checkpoint = self.tables.checkpoint(source.model)
+        then, names = checkpoint.fingerprint(), checkpoint.names()
+        if then and names and then.sha256 != now.sha256:
+            before = Fingerprint.of(source.format.name, self.meaning_under(source, names.landed))
+            if then.sha256 == before.sha256:
+                then = replace(then, sha256=now.sha256)
+                checkpoint.write_fingerprint(then)
+        return then
 
 
 def _dump_parts(source: Source) -> dict[str, str]:
