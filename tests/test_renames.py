@@ -19,6 +19,7 @@ import pytest
 from runner.engine.files import LocalFiles
 from runner.engine.renames import Moves, Rename
 from runner.project.inputs import Target
+from runner.run.workspace import ProjectArguments, Workspace
 from runner.storage.parquet import Parquet
 from tests.landed import Project
 from tests.test_landing_again import FIRST, RIGHT, SECOND, WRONG, lines
@@ -213,6 +214,37 @@ def test_a_history_has_the_name_of_its_mirror() -> None:
     assert (str(SOURCE), str(STATE)) == ('the source "shop" is "b" now', 'the table "orders" is "sales" now')
 
 
+# --- projects, without Spark
+
+
+def test_a_rule_knows_the_tables_of_the_name_before(tmp_path: Path) -> None:
+    """Before any run has moved anything, a rule makes the mirrors of what its source had landed as `shop`."""
+    rule = {
+        "tables": "shop.*",
+        "of": {"source": "store"},
+        "name": "s_{table}",
+        "renamed_from": ["{source}_{table}", "o"],
+    }
+    column = {"name": "id", "type": "int", "earlier": list[str]()}
+    table = {**TABLE, "source": "shop", "key": ["id"], "columns": [column], "batch": 3}
+    files = {
+        "project.yml": "sources: [{name: store, renamed_from: shop, format: canal, files: in/*}]\n",
+        "models/m.yml": json.dumps({"mirrors": [rule | {"history": True}]}),
+        "warehouse/_tables_seen/shop.json": json.dumps({**SEEN, "source": "shop", "tables": [table]}),
+    }
+    made = Project(tmp_path, files)
+    former = Workspace(ProjectArguments(made.folder)).graph.former_tables
+    names = {old: node.name for old, node in former.items()}
+    assert names == {
+        "shop_to_changelog": "store_to_changelog",
+        "store_orders": "s_orders",
+        "o": "s_orders",
+        "store_orders_history": "s_orders_history",
+        "o_history": "s_orders_history",
+    }
+    assert made.run("check").code == 0
+
+
 # --- whole runs
 
 used = pytest.mark.usefixtures("spark", "interpreted", "lean")
@@ -281,6 +313,17 @@ def target_of(storage: str, folder: Path) -> str:
         "schema: s, jdbc.schema-version: V1}",
     }
     return f"{{storage: {storage}, path: lake, catalog: {catalogs[storage]}}}"
+
+
+def test_a_store_that_renames_file_by_file_goes_on(tmp_path: Path, spark: Spark) -> None:
+    from runner.engine.files import HadoopFiles
+
+    files = HadoopFiles(spark.jvm, spark.session._jsc.hadoopConfiguration())
+    for name, text in {"a/1": "new", "a/b/2": "new", "a/b/3": "new", "c/b/2": "half", "c/4": "moved"}.items():
+        LocalFiles().write(f"{tmp_path}/{name}", text)
+    files.move(f"file://{tmp_path}/a", f"file://{tmp_path}/c")
+    told = {name: text for name, text in files_in(tmp_path).items() if not name.endswith(".crc")}
+    assert told == {"c/1": "new", "c/b/2": "new", "c/b/3": "new", "c/4": "moved"}
 
 
 @used
@@ -364,6 +407,8 @@ def test_a_killed_run_is_finished_by_the_next(tmp_path: Path) -> None:
     assert subprocess.run(words, stderr=subprocess.DEVNULL).returncode == -signal.SIGKILL
     assert (made / "lake/store_to_changelog").exists() and (made / "lake/orders").exists()
     assert len(list((made / "lake/_renames").iterdir())) == 4
+    waits = made.run("show", "--inline", "select 1 as one")
+    assert waits.code == 0 and waits.err.count("warning[rename-waits]") == 4
     said = made.ok("run")
     assert "nothing new" in said and "has changed" not in said and "built again" not in said
     assert 'source "shop" is "store" now' in said and not os.listdir(made / "lake/_renames")

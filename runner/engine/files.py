@@ -95,14 +95,13 @@ class HadoopFiles:
         (at, system), (target, _) = self._at(path), self._at(to)
         system.mkdirs(target.getParent())
         if system.exists(target):
-            # A store that has no folders renames one file after the other, and was interrupted.
-            for status in system.listStatus(at) if system.getFileStatus(at).isDirectory() else ():
-                name = status.getPath().getName()
-                self.move(f"{path}/{name}", f"{to}/{name}")
+            # A store without folders renames one file after the other, and was interrupted.
             if system.getFileStatus(at).isDirectory():
-                system.delete(at, True)
+                for name in self.names(path):
+                    self.move(f"{path}/{name}", f"{to}/{name}")
+                self.remove(path)
                 return
-            system.delete(target, True)
+            self.remove(to)
         if not system.rename(at, target):
             raise OSError(f"cannot move {path} to {to}")
 

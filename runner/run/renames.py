@@ -34,13 +34,14 @@ class Renames:
         self.moves, self.written = Moves(self.files, self.storage, self.target, seen_here), TablesWritten(run.project)
 
     def waiting(self) -> list[Rename]:
-        """Returns the tables that are there under an old name and not yet under the new one; raises `rename-both` for
-        each that is there under several names.
+        """Returns what an interrupted run has begun, and the tables that are there under an old name and not yet under
+        the new one; raises `rename-both` for each that is there under several names.
         """
-        problems, waiting = Problems(), dict[str, Rename]()
+        begun = {rename.new: rename for rename in self._begun()}
+        problems, waiting = Problems(), dict(begun)
         for old, node in self.graph.former_tables.items():
             rename = Rename.of(node, old)
-            if not self._is_there(old, rename):
+            if rename.new in begun or not self._is_there(old, rename):
                 continue
             if rename.new in waiting or self._is_there(rename.new, rename):
                 other = waiting[rename.new].old if rename.new in waiting else rename.new
