@@ -8,9 +8,11 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -372,17 +374,18 @@ def test_other_names(tmp_path: Path, storage: str, spark: Spark) -> None:
     assert [row["id"] for row in rows["history"]] == [1, 2, 2, 3, 4]
     assert len(rows["changelog"]) == len(rows["incremental"]) == len(rows["model"]) == 5
     made.ok("test")
-    there = catalog_tables(spark, storage)
+    there = catalog_tables(spark, storage, tmp_path)
     assert there >= {"outlet_to_changelog", "deals", "deals_history", "events", "changelog"}
     assert not {name for name in there if name.startswith(("shop", "store", "orders", "sales", "changes"))}
 
 
-def catalog_tables(spark: Spark, storage: str) -> set[str]:
-    schema = {"iceberg": "renamed.s"}.get(storage, f"renamed_{storage}")
-    told = (
-        spark.session.sql(f"show tables in {schema}").collect() + spark.session.sql(f"show views in {schema}").collect()
-    )
-    return {row[1] for row in told}
+def catalog_tables(spark: Spark, storage: str, folder: Path) -> set[str]:
+    """The names of all tables and views in the catalog, which this session may not know."""
+    if storage == "iceberg":
+        with closing(sqlite3.connect(folder / "catalog.db")) as catalog:
+            return {name for (name,) in catalog.execute("select table_name from iceberg_tables")}
+    told = [spark.session.sql(f"show {what} in renamed_{storage}").collect() for what in ("tables", "views")]
+    return {row[1] for rows in told for row in rows}
 
 
 # Ends the process as if its machine had gone, in the middle of a rename.
