@@ -9,6 +9,8 @@ create table if not exists {{ catalog_name(target, model) }} using {{ storage }}
 create or replace view {{ catalog_name(target, model) }}{{ clauses_given(clauses) }} as {{ sql }}
 {%- endmacro -%}
 
+{%- macro view_dropped(view) -%} drop view if exists {{ view }} {%- endmacro -%}
+
 {#- Views name what they read as models do, without a schema. -#}
 {%- macro schema_in_use(target) -%}
 use {{ name(target.catalog.name) }}.{{ name(target.catalog.schema) }}

@@ -309,7 +309,7 @@ select {{ rank }} as rank, *, {{ numbered_in(table.ways.log) }} as numbered_in, 
 {%- macro told_to_all_mirrors(mirror) -%} {%- endmacro -%}
 {#- Repairs are of one mirror: another one of the same table may have other rows and columns. -#}
 {%- macro told_to_one_mirror(mirror) %}
-      and meta['record_type'] = {{ text(mirror.name) }}
+      and meta['record_type'] {{ 'in (' ~ (mirror.all_names | map('sql_text') | join(', ')) ~ ')' if mirror.renamed_from else '= ' ~ text(mirror.name) }}
 {%- endmacro -%}
 
 {#- That a change is not in a dump that was taken at a place in the log. Where nothing tells, it is not in it. -#}

@@ -142,6 +142,8 @@ select {{ as_sent(columns, sent, 'new') }} from {{ new }} as new
 {%- macro column_widened(table, column, kind) -%} alter table {{ table }} alter column {{ name(column) }} type {{ kind }} {%- endmacro -%}
 {%- macro column_dropped(table, column) -%} alter table {{ table }} drop columns ({{ name(column) }}) {%- endmacro -%}
 {%- macro table_dropped(table) -%} drop table if exists {{ table }} {%- endmacro -%}
+{#- The new name is one in the schema of the table. -#}
+{%- macro table_renamed(table, new) -%} alter table {{ table }} rename to {{ name(new) }} {%- endmacro -%}
 {%- macro properties_shown(table) -%} show tblproperties {{ table }} {%- endmacro -%}
 {%- macro newest_batch(table) -%} select max(batch) as newest from {{ table }} {%- endmacro -%}
 {%- macro delta_history(table) -%} describe history {{ table }} {%- endmacro -%}

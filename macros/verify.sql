@@ -209,6 +209,11 @@ select
 {%- endmacro -%}
 
 {#- The rows of a table of results, with new rows in place of all of these mirrors. -#}
+{#- The results of a mirror, and all results with another name for it. -#}
+{%- macro results_of(table, mirror) -%} select mirror from {{ name(table) }} where mirror = {{ text(mirror) }} {%- endmacro -%}
+{%- macro results_renamed(table, columns, mirror, new) -%}
+select {% for column in columns %}{{ 'if(mirror = ' ~ text(mirror) ~ ', ' ~ text(new) ~ ', mirror) as ' if column == 'mirror' }}{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} from {{ name(table) }}
+{%- endmacro -%}
 {%- macro results_kept(table, columns, mirrors, new) -%}
 select {{ columns | map('name') | join(', ') }} from {{ name(table) }} where mirror not in ({{ mirrors | map('sql_text') | join(', ') }})
 union all

@@ -3,8 +3,10 @@
 {%- macro all_sources(sources, columns) %}
   {{ sources | each('rows_of_source', columns) | join('\n  union all\n  ') | default(rows_of_none(columns), true) }}
 {%- endmacro -%}
-{%- macro rows_of_source(source, columns) -%}
-select {% for column in columns %}{{ text(source.name) ~ ' as ' if column == 'source' }}{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} from {{ name(source.model) }}
+{%- macro rows_of_source(source, columns) -%} {{ rows_under_name(source.model, source.name, columns) }} {%- endmacro -%}
+{#- The rows of a changelog with the name that its source has now. -#}
+{%- macro rows_under_name(changelog, source, columns=contract) -%}
+select {% for column in columns %}{{ text(source) ~ ' as ' if column == 'source' }}{{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} from {{ name(changelog) }}
 {%- endmacro -%}
 {%- macro rows_of_none(columns) -%} select {% for column in columns %}cast(null as {{ contract[column] }}) as {{ name(column) }}{{ ', ' if not loop.last }}{% endfor %} where false {%- endmacro -%}
 

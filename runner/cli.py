@@ -139,6 +139,12 @@ COMMANDS = (
         option("--output", "how to print the tables (default: table)", ("table", "json"), default="table"),
     ),
     Command(
+        *("rename", "rename:rename", "give a table the name that its source, mirror or model has in the project now"),
+        argument("old", "the name that it had", metavar="OLD"),
+        argument("new", "the name that it has now", metavar="NEW"),
+        option("--dry-run", "only say which tables would get other names"),
+    ),
+    Command(
         *("show", "tables:show", "show the first rows of a model or query", *SELECTION, DEFER),
         option("--inline SQL", "show the rows of this query instead of a model's"),
         option("--limit N", "show at most N rows (default: 10)", int, default=10),

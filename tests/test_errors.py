@@ -125,7 +125,7 @@ def test_every_code_has_a_case(codes: set[str]) -> None:
     locks, spark = {"target-held", "target-lock"}, {"prepare", "spark-gone", "spark-start"}
     others = locks | spark | {"mirror-exists", "mirror-nothing", "yaml-size"}
     databases = {"verify-connection", "verify-file"}
-    landed = {"dead-letter-unknown", "raw-not-kept", "source-not-replayable"}
+    landed = {"dead-letter-unknown", "raw-not-kept", "rename-both", "rename-refused", "source-not-replayable"}
     copies = {"copy-incomplete", "copy-target-not-empty", "copy-unfinished", "copy-unsettled"}
     assert codes - {case.code for case in CASES.values()} == others | databases | landed | copies
 

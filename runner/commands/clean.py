@@ -19,9 +19,9 @@ from runner.run.workspace import Workspace, read_project_of
 
 
 def orphans_of(workspace: Workspace) -> list[str]:
-    """Returns the names of the tables that runs of the project have written, and that none of its nodes has."""
+    """Returns the names of the tables that runs of the project have written, and that none of its nodes has or had."""
     known = {relation for node in workspace.graph.nodes.values() for relation in node.relations}
-    return sorted(TablesWritten(workspace.project).read() - known)
+    return sorted(TablesWritten(workspace.project).read() - known - workspace.graph.former_tables.keys())
 
 
 def clean(call: Call, orphans: bool, yes: bool) -> int:

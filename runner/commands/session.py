@@ -20,6 +20,7 @@ from runner.compile.compiled import Compiled
 from runner.compile.contents import ContentsOf
 from runner.compile.library import Library, functions_file
 from runner.engine.locks import Session, TableLocks
+from runner.errors import RunnerWarning
 from runner.files import Damaged, is_uri
 from runner.project.inputs import ExternalTable, Source, Target
 from runner.project.nodes import Case, FunctionTest, Graph, Project, UnitTest
@@ -44,6 +45,9 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
     began, is_written = time.monotonic(), False
     try:
         with run.signals, _locked(run, report, may_be_small) as spark:
+            run.spark = spark
+            for rename in run.renames.carry_out():
+                report.say(str(rename))
             run.begin(spark)
             report.measuring(spark.measures.now)
             try:
@@ -129,6 +133,10 @@ def session_to_read(run: Run, report: Report) -> Iterator[None]:
     is_small_job = not run.settings.deferred and is_little(stored=_stored(run.graph, target))
     with open_spark(target, spark_log(run.project), run.library, report, is_small_job) as spark:
         run.begin(spark)
+        for rename in run.renames.waiting():
+            old, new = rename.shown
+            what = f'"{new}" is still "{old}" in this target, and is not read'
+            report.warn(RunnerWarning("rename-waits", what, hint="runner run gives it the new name"))
         yield
 
 

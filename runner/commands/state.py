@@ -51,9 +51,24 @@ def _rows(workspace: Workspace, target: Target) -> Iterator[Row]:
         read, note = _of_source(target, source) if source else _of_model(workspace, target, node)
         if refreshes.unfinished(node.relation):
             note = "a full refresh has begun, and the next run finishes it"
+        elif old := _former(target, node):
+            note = f'still "{old}": the next run renames it'
         yield _row(target, source.name if source else node.name, node.model.makes, node.relation, read, note)
     for name in orphans_of(workspace):
         yield _row(target, name, "orphan", name, "", "no node has it any more: runner clean --orphans")
+
+
+def _former(target: Target, node: Node) -> str:
+    """Returns the name under which the table of a node still is, as far as this machine sees it; empty if there is
+    none.
+    """
+    names = node.model.renamed_from if node.model else ()
+    there = [name for name in names if _is_there(target, name)]
+    return there[0] if there and not _is_there(target, node.relation) else ""
+
+
+def _is_there(target: Target, name: str) -> bool:
+    return any(Path(path).exists() for path in (target.at(name), f"{target.at('_checkpoints')}/{name}"))
 
 
 def _row(target: Target, name: str, kind: str, relation: str, read: str, note: str) -> Row:

@@ -38,8 +38,8 @@ from runner.yaml_text import Yaml
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-# Properties for people, which have no influence on rows.
-OF_PEOPLE = ("description", "label", "tags", "meta", "docs", "about", "config")
+# Properties for people, and the names before, which have no influence on rows.
+OF_PEOPLE = ("description", "label", "tags", "meta", "docs", "about", "config", "renamed_from")
 # Fields of models that are not settings.
 NO_SETTINGS = (*OF_PEOPLE, "query", "new_rows")
 

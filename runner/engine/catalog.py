@@ -75,7 +75,7 @@ class CatalogPublisher:
         """Removes the entry of a table, if the target has a catalog."""
         if self.tables.target.catalog:
             self._begin()
-            self.do(self.tables.macro("table_dropped", self.tables.macro("catalog_name", self.tables.target, name)))
+            self.tables.storage.unpublish(name, self)
 
     def _begin(self) -> None:
         """Opens a session for the catalog. It must be another session: a permanent view cannot read views of a session,

@@ -15,6 +15,7 @@ from runner.engine.versions import form_of, signed
 from runner.files import Damaged, from_json, gone_beside_checksums, json_lines, mapping
 from runner.functions.avro.files import plain_path
 from runner.storage.data import FileSystem
+from runner.storage.parquet import move_paths
 
 FINGERPRINT = "_format.json"
 TOPIC_IDS = "_topics.json"
@@ -23,7 +24,16 @@ TABLE = "_table.json"
 LANDED = "_landed.json"
 AGAIN = "_again.json"
 REPLACED = "_replaced.json"
+NAMES = "_names.json"
 FILE_STATES = "_files.json"
+
+
+@dataclass(frozen=True)
+class SourceNames:
+    """The name that a source has `now`, and the one that it had when its first messages `landed`."""
+
+    now: str
+    landed: str
 
 
 @dataclass(frozen=True)
@@ -147,6 +157,21 @@ class Checkpoint:
     def write_table(self, identity: str) -> None:
         """Records the table that the stream writes, and that both have the form that this version gives them."""
         self._record(TABLE, signed({"identity": identity}))
+
+    def names(self) -> SourceNames | None:
+        """Returns the names of the source; None if it always had the same."""
+        recorded = self._recorded(NAMES, ("now", "landed"))
+        return SourceNames(recorded["now"], recorded["landed"]) if recorded else None
+
+    def renamed(self, folder: str, source: str, new: str) -> None:
+        """Records that a source has another name, and the checkpoint another folder than before; twice has the same
+        result.
+        """
+        known = self.names()
+        self._record(NAMES, asdict(SourceNames(new, known.landed if known else source)))
+        parts = (f"/{one.rsplit('/', 1)[-1]}/again/" for one in (folder, self.folder))
+        # Messages that have landed once more would land again from files with other paths.
+        move_paths(self.files, f"{self.folder}/sources/1", *parts)
 
     def newest_landed(self) -> int:
         """Returns the newest batch that is known to have landed messages; -1 if none is."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runner.engine.checkpoint import AGAIN, FILE_STATES, FINGERPRINT, LANDED, RETENTION, TOPIC_IDS
+from runner.engine.checkpoint import AGAIN, FILE_STATES, FINGERPRINT, LANDED, NAMES, RETENTION, TOPIC_IDS
 from runner.engine.progress import Positions
 from runner.engine.tables import Tables, check_consistency
 from runner.engine.versions import upgrade
@@ -27,7 +27,7 @@ from runner.storage.storage import NO_LAYOUT
 COPYING = "_copying.json"
 # The logs of a stream, and what is recorded beside them apart from the identity of the table.
 LOGS = ("offsets", "commits", "sources/0", "sources/1")
-RECORDS = (FINGERPRINT, TOPIC_IDS, RETENTION, LANDED, AGAIN, FILE_STATES)
+RECORDS = (NAMES, FINGERPRINT, TOPIC_IDS, RETENTION, LANDED, AGAIN, FILE_STATES)
 
 
 class Sum(NamedTuple):

@@ -94,6 +94,14 @@ class HadoopFiles:
     def move(self, path: str, to: str) -> None:
         (at, system), (target, _) = self._at(path), self._at(to)
         system.mkdirs(target.getParent())
+        if system.exists(target):
+            # A store without folders renames one file after the other, and was interrupted.
+            if system.getFileStatus(at).isDirectory():
+                for name in self.names(path):
+                    self.move(f"{path}/{name}", f"{to}/{name}")
+                self.remove(path)
+                return
+            self.remove(to)
         if not system.rename(at, target):
             raise OSError(f"cannot move {path} to {to}")
 

@@ -153,6 +153,29 @@ class Refreshes:
         return f"{self.folder}/{name}"
 
 
+def read_under(files: FileSystem, path: str, name: str, new: str) -> None:
+    """Records in the progress of a model that a changelog has another name."""
+    record = mapping(files.read(path), path, ("read", "written"))
+    for positions in (record[key] for key in ("read", "next") if key in record):
+        if name in positions:
+            positions[new] = positions.pop(name)
+    files.write(path, json.dumps(record) + "\n")
+
+
+def built_under(files: FileSystem, path: str, name: str, new: str) -> None:
+    """Records in the mark of a mirror under which names it was built, when it or a changelog gets another name. Other
+    marks say nothing of names.
+    """
+    try:
+        mark = json.loads(files.read(path)) if files.exists(path) else None
+    except ValueError:
+        return
+    if isinstance(mark, dict) and "made_by" in mark:
+        named = mark.setdefault("named", {})
+        named[new] = named.pop(name, named.get(new, name))
+        files.write(path, json.dumps(mark))
+
+
 class TablesWritten:
     """The names of the tables that the runs of a project have written into a target, as far as this machine knows: a
     file, beside the tables where this machine sees them.
@@ -173,6 +196,10 @@ class TablesWritten:
 
     def remove(self, name: str) -> None:
         self._write(self.read() - {name})
+
+    def rename(self, name: str, new: str) -> None:
+        if name in (known := self.read()):
+            self._write(known - {name} | {new})
 
     def _write(self, names: set[str]) -> None:
         write_whole(self.path, json.dumps({"tables": sorted(names)}) + "\n")

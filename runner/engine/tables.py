@@ -155,10 +155,15 @@ class Tables:
         self.positions[name] = position if is_there else self._absent_changelog_view(name, position)
 
     def _changelog_view(self, name: str) -> None:
-        """Creates a view of a changelog that exists, without the rows of messages that have landed once more since."""
-        again = self.checkpoint(name).again()
+        """Creates a view of a changelog that exists, without the rows of messages that have landed once more since, and
+        with the name that its source has now.
+        """
+        again, names = self.checkpoint(name).again(), self.checkpoint(name).names()
         whole = f"{name}__whole" if again.hides_rows else name
-        self.storage.changelog_view(name, whole)
+        landed = f"{name}__landed" if names else whole
+        self.storage.changelog_view(name, landed)
+        if names:
+            self.view(whole, self.macro("rows_under_name", landed, names.now))
         if again.hides_rows:
             self.view(name, self.macro("without_landed_again", whole, again))
 

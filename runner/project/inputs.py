@@ -269,6 +269,10 @@ def instant_of(time: int) -> str:
     return (EPOCH + timedelta(microseconds=time)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+# The ending of the names of models that land the messages of sources.
+CHANGELOG = "_to_changelog"
+
+
 @dataclass(frozen=True)
 class RawKept:
     """The messages whose text is kept beside their rows: `all`, those of dead_letters, or none. `days` is for how long
@@ -288,7 +292,7 @@ class Source:
     """Messages of one format, and their place. `zone` is the time zone of their local times. `generation` is the number
     of the full load to which new rows belong. `at` is the place in the log at which its rows were taken, if it is
     named. `dead_letters` are the limits for its dead letters, `raw` the messages that are kept. `written` is the
-    source's entry in project.yml.
+    source's entry in project.yml, `renamed_from` are names that it had before.
     """
 
     name: str
@@ -304,11 +308,12 @@ class Source:
     dead_letters: DeadLetterLimits = DeadLetterLimits()
     raw: RawKept = RawKept()
     written: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    renamed_from: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def model(self) -> str:
         """The name of the model that lands the messages of this source."""
-        return f"{self.name}_to_changelog"
+        return f"{self.name}{CHANGELOG}"
 
 
 @dataclass(frozen=True)

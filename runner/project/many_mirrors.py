@@ -261,6 +261,8 @@ def _entry(rule: MirrorRule, table: TableSeen, name: str, settings: Settings) ->
         "columns": columns,
         "left_out": [*texts(settings.get("left_out")), *left],
     }
+    if "renamed_from" in own:
+        value["renamed_from"] = [name_by(name, table) for name in texts(settings["renamed_from"])]
     if "without_key" in own and "key" not in own:
         value.pop("key", None)
     if rule.repairs and value.get("key"):

@@ -132,7 +132,8 @@ class Mirror:
 
     `without_key` says what becomes of changes of a table without a key. `on_truncate` says what happens when the table
     is emptied, `on_drift` when it has columns that the mirror lacks, except those that are `left_out`. `acknowledged`
-    says of which findings a person knows.
+    says of which findings a person knows. `renamed_from` are names that the mirror had before: repairs name their
+    mirror as it was called then.
     """
 
     name: str
@@ -145,6 +146,7 @@ class Mirror:
     left_out: tuple[str, ...] = ()
     where: str = ""
     acknowledged: tuple[Acknowledged, ...] = ()
+    renamed_from: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def ways(self) -> Mapping[str, str]:
@@ -248,6 +250,11 @@ class Mirror:
         return bool(self.key) and not has_halves and len(self.models) == len(self.tables)
 
     @property
+    def all_names(self) -> tuple[str, ...]:
+        """The name of this mirror, and those that it had before."""
+        return (self.name, *self.renamed_from)
+
+    @property
     def was_renamed(self) -> bool:
         """True if a table of this mirror had another name."""
         return any(table.names for table in self.tables)
@@ -304,9 +311,9 @@ class MirrorQuery:
 
     @property
     def compared(self) -> list[str]:
-        """The columns by which rows are compared."""
+        """The columns by which rows are compared. A row keeps the name that its source had when the row was told."""
         own = ("valid_from", "valid_to", "is_current", "op") if self.shows == "history" else ("_in_parts", "_untold")
-        return [*(column.name for column in self.mirror.columns), *own, "_changed_at", "_source"]
+        return [*(column.name for column in self.mirror.columns), *own, "_changed_at"]
 
     @property
     def shares(self) -> list[Any]:

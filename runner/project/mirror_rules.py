@@ -97,6 +97,9 @@ def read_rule(yaml: Yaml, sources: Mapping[str, Source]) -> MirrorRule:
     with problems.gathered():
         read_acknowledged(yaml.get("acknowledged"))
     with problems.gathered():
+        for one in (yaml, *(settings for _, settings in like)):
+            _check_places(one, "renamed_from")
+    with problems.gathered():
         schema |= dict(_schema(yaml["schema"])) if yaml.get("schema") else {}
     name, into, new_tables = "{table}", "", NEW_TABLES[0]
     with problems.gathered():
@@ -166,8 +169,14 @@ def _names(yaml: Yaml) -> tuple[str, str]:
         if yaml.get("name"):
             raise yaml["name"].error("mirror-setting", '"name" has no meaning beside "into", which is the name')
         return name, yaml["into"].text()
-    for place in PLACE.findall(name):
-        if place not in PLACES:
-            hint = nearest_or_all(place, PLACES)
-            raise yaml["name"].error("mirror-setting", f'"{{{place}}}" is no part of a table\'s name', hint)
+    _check_places(yaml, "name")
     return name, ""
+
+
+def _check_places(yaml: Yaml, key: str) -> None:
+    """Raises `mirror-setting` for a place in the templates under a key that no name of a table has."""
+    for template in yaml[key].as_list() if yaml.get(key) else ():
+        for place in PLACE.findall(template.text()):
+            if place not in PLACES:
+                hint = nearest_or_all(place, PLACES)
+                raise template.error("mirror-setting", f'"{{{place}}}" is no part of a table\'s name', hint)

@@ -22,6 +22,7 @@ from runner.project.settings import (
     folder_settings,
     layout_of,
     places_of_settings,
+    read_former_names,
     read_settings,
     setting_name,
 )
@@ -34,7 +35,7 @@ from runner.yaml_text import Yaml, whole_number
 
 MIRROR_KEYS = (
     *("name", "description", "of", "key", "columns", "left_out", "history", "where", "without_key", "on_truncate"),
-    *("on_drift", "acknowledged", "config", "tags", "data_tests", "tests"),
+    *("on_drift", "acknowledged", "renamed_from", "config", "tags", "data_tests", "tests"),
 )
 COLUMN_KEYS = ("type", "sent_as", "default", "description", "data_tests", "tests")
 # Setting -> its values; the first is the default.
@@ -91,14 +92,14 @@ def mirror_nodes(yaml: Yaml, project: Project, path: str) -> Iterator[Node]:
     described = _described(yaml)
     config = {**folder_settings(project.model_config, Path(path).parent), **_own_config(yaml)}
     tags = frozenset(texts(yaml.get("tags")))
-    for shows in ("state", "history")[: 1 + _has_history(yaml)]:
+    for shows, ending in (("state", ""), ("history", HISTORY))[: 1 + _has_history(yaml)]:
         query = MirrorQuery(mirror, shows)
         columns = {**described, **_own_columns(shows)}
         query = replace(query, layout=_layout(yaml, project.target, config, columns, query))
         yield Node(
             query.model,
             "model",
-            Model(query, "table"),
+            Model(query, "table", renamed_from=tuple(f"{name}{ending}" for name in mirror.renamed_from)),
             mirror.models,
             tags,
             path,
@@ -168,7 +169,9 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
         if chosen["without_key"] == "count" and chosen["history"] == "true":
             message = "rows that are only counted have no history: nothing tells two of them apart"
             raise yaml["history"].error("mirror-setting", message, "history: false")
-    where = ""
+    where, former = "", tuple[str, ...]()
+    with problems.gathered():
+        former = read_former_names(yaml.get("renamed_from"))
     with problems.gathered():
         where = expression(yaml["where"], "where") if optional_text(yaml.get("where")) else ""
     key = texts(yaml.get("key"))
@@ -180,9 +183,9 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
             "mirror-setting", "a mirror without a key takes no repairs", f"leave out {tables[-1].source.name}"
         )
     columns = tuple(replace(column, is_key=column.name in key) for column in columns)
-    settings = {name: chosen[name] for name in ("without_key", "on_truncate", "on_drift")}
-    name, left_out = yaml["name"].text(), texts(yaml.get("left_out"))
-    return Mirror(name, tables, key, columns, left_out=left_out, where=where, acknowledged=acknowledged, **settings)
+    settings: dict[str, Any] = {name: chosen[name] for name in ("without_key", "on_truncate", "on_drift")}
+    settings |= {"left_out": texts(yaml.get("left_out")), "where": where, "acknowledged": acknowledged}
+    return Mirror(yaml["name"].text(), tables, key, columns, renamed_from=former, **settings)
 
 
 def _check_drift(yaml: Yaml, on_drift: str, acknowledged: Iterable[Acknowledged]) -> None:

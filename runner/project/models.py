@@ -9,7 +9,7 @@ from typing import Any
 
 from runner.contract import COLUMNS
 from runner.errors import Problems, RunnerError, Where, nearest_or_all, placed
-from runner.project.inputs import Source
+from runner.project.inputs import CHANGELOG, Source
 from runner.project.nodes import QUERIES, SEED, STREAMING, DataTest, Model, Node, Project, SeedFile, SourcesView
 from runner.project.properties import (
     COLUMN_KEYS,
@@ -100,6 +100,7 @@ def _model(path: Path, config: Mapping[str, Any], new_rows: list[str]) -> Model:
         hooks(config.get("post_hook")),
         replaces_partitions=config.get("incremental_strategy") == "insert_overwrite",
         alias=config.get("alias") or "",
+        renamed_from=as_tuple(config.get("renamed_from")),
     )
 
 
@@ -119,6 +120,7 @@ def _check_query(own: Mapping[str, Any], kind: str, path: Path) -> None:
     """
     is_view = kind == "view"
     without = [name for name in LAYOUTS if name != "persist_docs"] if is_view else [*LAYOUTS, *HOOKS]
+    without.append("renamed_from")
     if useless := [name for name in without if own.get(name)]:
         message = f'"{useless[0]}" has no meaning for {"a view" if is_view else "an ephemeral model"}'
         raise RunnerError("setting-alone", message, Where(path, 1), "materialized: table")
@@ -233,7 +235,7 @@ def nodes_of_source(source: Source) -> tuple[Node, Node]:
     landing = Node(
         source.model,
         "model",
-        Model(source, STREAMING),
+        Model(source, STREAMING, renamed_from=tuple(f"{name}{CHANGELOG}" for name in source.renamed_from)),
         (declared.name,),
         path=f"project.yml#{source.name}",
         description=f"the messages of source {source.name}, as rows of the changelog",

@@ -68,6 +68,7 @@ class Model:
     and `post_hook` are templates of statements that run before and after it is built. `layout` is how its table is
     kept, `contract` the promise about its columns; an incremental model that `replaces_partitions` puts new rows in
     place of all rows of their partitions. `alias` is the name of its table or view, if that is another one.
+    `renamed_from` are names that its table had before.
     """
 
     query: Source | Path | str | SeedFile | SourcesView | MirrorQuery
@@ -81,6 +82,7 @@ class Model:
     contract: Contract | None = None
     replaces_partitions: bool = False
     alias: str = ""
+    renamed_from: tuple[str, ...] = ()
 
     @property
     def source(self) -> Source | None:
@@ -331,6 +333,12 @@ class Graph:
                 for name, read in parents.items()
             }
         )
+
+    @property
+    def former_tables(self) -> dict[str, Node]:
+        """The names that tables had before, each with its node."""
+        models = [(node, node.model) for node in self.nodes.values() if node.model and node.model.is_table]
+        return {old: node for node, model in models for old in model.renamed_from}
 
     def with_node(self, node: Node) -> Graph:
         """Returns a graph that has one more node."""

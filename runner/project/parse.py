@@ -94,6 +94,7 @@ def parse(project: Project, files: list[Yaml], mirrors: Mirrors, templates: Temp
     _add_tests(nodes, tests, files)
     _leave_out_waiting(nodes, templates)
     _check_parents(nodes)
+    _check_former(nodes)
     templates.relations = {name: node.relation for name, node in nodes.by_name.items()}
     if not project.sources:
         _leave_out_unreadviews(nodes)
@@ -227,6 +228,22 @@ def _check_parents(nodes: Nodes) -> None:
             message = f'"{node.label}" reads "{parent}", which is not enabled'
             hint = f'enable "{parent}", or disable what reads it'
             nodes.problems.add(RunnerError("ref-disabled", message, node.where, hint))
+
+
+def _check_former(nodes: Nodes) -> None:
+    """Adds `renamed-from` for each former name that a table still has, or that two tables had."""
+    owners: dict[str, Node] = {}
+    for node in nodes.by_name.values():
+        for name in node.model.renamed_from if node.model else ():
+            has = nodes.by_relation.get(name)
+            other = has or owners.setdefault(name, node)
+            if other is not node or has:
+                says = "is still the name of" if has else "is also a former name of"
+                message = (
+                    f'"{name}", from which "{node.relation}" is renamed, {says} {other.resource_type} {other.path}'
+                )
+                hint = "a name is taken from one table, which no longer has it"
+                nodes.problems.add(RunnerError("renamed-from", message, node.where, hint))
 
 
 def _exposure(entry: Yaml, nodes: Nodes, templates: Templates) -> Node:

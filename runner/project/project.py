@@ -197,7 +197,7 @@ def _source_schema() -> Schema:
     source = {
         **dict.fromkeys(SOURCE_KEYS, TEXT),
         "format": {"anyOf": [TEXT, {"$ref": "#/$defs/format"}]},
-        "schema": TEXTS,
+        **dict.fromkeys(("schema", "renamed_from"), TEXTS),
         "dump": {
             "anyOf": [
                 {"enum": [*DUMPS, *FORMS]},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ LAYOUTS = ("partition_by", "cluster_by", "table_properties", "persist_docs")
 TABLE_SETTINGS = (*LAYOUTS, "contract", "incremental_strategy")
 SETTINGS = (
     *("materialized", "alias", "tags", "meta", "enabled", "pre_hook", "post_hook", "unique_key", "on_schema_change"),
-    *TABLE_SETTINGS,
+    *("renamed_from", *TABLE_SETTINGS),
 )
 SEED_SETTINGS = (
     *("column_types", "delimiter", "quote_columns", "alias", "tags", "meta", "enabled", "pre_hook", "post_hook"),
@@ -29,6 +30,8 @@ SEED_SETTINGS = (
 # Names that a table can have in every storage and catalog.
 TABLE_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 TABLE_NAME_HINT = "use only letters from a to z, digits and _: it becomes the name of a table"
+# A name that a table may have had: it leads out of no folder.
+FORMER_NAME = re.compile(r"[^./\\\x00][^/\\\x00]*")
 HOOKS = ("pre_hook", "post_hook")
 INCREMENTAL_SETTINGS = ("unique_key", "on_schema_change", "incremental_strategy", "new_rows")
 
@@ -52,6 +55,8 @@ def check_setting(name: str, value: Any, known: Collection[str] = SETTINGS) -> N
             raise _value_error('"column_types" is a mapping of columns to types', "{id: bigint}")
         case "meta" if not isinstance(value, dict):
             raise _value_error('"meta" is a mapping of names to values', "meta: {owner: data}")
+        case "renamed_from":
+            _check_former(as_tuple(value))
         case "pre_hook" | "post_hook" if not _are_texts(hooks(value)):
             raise _value_error(f'"{name}" is a statement or a list of them', "post_hook: analyze ...")
         case "tags" if not _are_texts(as_tuple(value)):
@@ -109,6 +114,19 @@ def hooks(value: Any) -> tuple[Any, ...]:
     (('a',), ('b', 'c'))
     """
     return tuple(one.get("sql") if isinstance(one, dict) else one for one in as_tuple(value))
+
+
+def read_former_names(yaml: Yaml | None) -> tuple[str, ...]:
+    """Returns the names that something had before, each once; raises `setting-value`."""
+    names = tuple(dict.fromkeys(one.text() for one in yaml.as_list())) if yaml and yaml.value else ()
+    with placed(yaml.where()) if yaml else nullcontext():
+        _check_former(names)
+    return names
+
+
+def _check_former(names: tuple[Any, ...]) -> None:
+    if not _are_texts(names) or not all(FORMER_NAME.fullmatch(name) for name in names):
+        raise _value_error('"renamed_from" is a name of a table, or a list of them', "renamed_from: orders_old")
 
 
 def is_enabled(settings: Mapping[str, Any]) -> bool:

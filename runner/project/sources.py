@@ -29,7 +29,7 @@ from runner.project.inputs import (
 )
 from runner.project.nodes import Node, Project
 from runner.project.properties import described_columns, entries, optional_text
-from runner.project.settings import as_tuple
+from runner.project.settings import as_tuple, read_former_names
 from runner.project.sql_analysis import expression
 from runner.project.topics import read_topics
 from runner.project.variables import Filler, texts_of
@@ -43,7 +43,7 @@ from runner.yaml_text import Yaml, whole_number
 MESSAGE_KEYS = ("files", "table", "kafka", "jdbc")
 SOURCE_KEYS = (
     *("name", "description", "format", "schema", "registry", "zone", "generation", "loads", "tables", "freshness"),
-    *("dump", "at", "dead_letters", "keep_raw", *MESSAGE_KEYS),
+    *("dump", "at", "dead_letters", "keep_raw", "renamed_from", *MESSAGE_KEYS),
 )
 # The folder for results of queries, beside the tables; the image of a row in the message that a row becomes.
 RESULTS, ROW = "_results", ("row",)
@@ -95,6 +95,7 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: Filler) -> S
         read_dead_letters(yaml.get("dead_letters"), chosen),
         _raw_kept(yaml.get("keep_raw")),
         dict(yaml.value),
+        read_former_names(yaml.get("renamed_from")),
     )
 
 

@@ -221,6 +221,10 @@ class TablesSeen:
             tables = tuple(one.renamed(old, new) if one.is_named(names) else one for one in tables)
         return replace(self, tables=tables)
 
+    def of_source(self, name: str) -> TablesSeen:
+        """Returns the same tables of a source that has this name now."""
+        return replace(self, source=name, tables=tuple(replace(one, source=name) for one in self.tables))
+
     def told(self) -> list[object]:
         """Returns what mirrors are made of: the tables without the numbers of their changes."""
         return [replace(one, changes=0, without_key=0, partial=0, batch=-1) for one in self.tables]
@@ -235,18 +239,19 @@ def _table(record: Mapping[str, Any]) -> TableSeen:
     return TableSeen(**{**record, "names": tuple(record["names"]), "key": tuple(record["key"]), "columns": columns})
 
 
-def path_of_seen(project: Project, source: Source) -> Path:
-    """Returns the file of the tables seen of a source, for commands without Spark."""
-    return project.beside_tables("tables_seen") / f"{source.name}.json"
+def path_of_seen(project: Project, name: str) -> Path:
+    """Returns the file of the tables seen of a source of this name, for commands without Spark."""
+    return project.beside_tables("tables_seen") / f"{name}.json"
 
 
 def tables_seen(project: Project, source: Source) -> TablesSeen:
     """Returns the tables seen of a source, as far as the last run that landed it knows; raises `tables-seen` for a
-    record that is damaged.
+    record that is damaged. The record may still be that of a name which the source had before.
     """
-    path = path_of_seen(project, source)
+    paths = [path_of_seen(project, name) for name in (source.name, *source.renamed_from)]
+    path = next((one for one in paths if one.exists()), paths[0])
     try:
-        return TablesSeen.read(read_text(path), str(path)) if path.exists() else TablesSeen(source.name)
+        return (TablesSeen.read(read_text(path), str(path)) if path.exists() else TablesSeen("")).of_source(source.name)
     except Damaged:
         hint = "remove it: the next run looks again at all that has landed"
         raise RunnerError("tables-seen", "the record of the tables seen is damaged", Where(path), hint) from None

@@ -145,7 +145,7 @@ class Copying:
             text = self.copies.copy_seen(source)
             if text and is_uri(self.other.target.path):
                 # Commands without Spark read the tables there.
-                write_whole(path_of_seen(self.there.project, source), text)
+                write_whole(path_of_seen(self.there.project, source.name), text)
         if self.own.target.schemas and self.other.target.schemas:
             self.copies.copy_folder(self.own.target.schemas, self.other.target.schemas)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runner.files import read_text
-from runner.project.inputs import Source
+from runner.project.inputs import CHANGELOG, Source
 from runner.project.mirror import MirrorQuery
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ class Mark(NamedTuple):
     hash of the SQL that made the table, `defined_by` that of the mirror as it was written. `told_parts` is True if
     changes told only parts of a row. `numbered_in` is the log in which all changes are numbered, None if there is no
     such log. `defaults` are the defaults of columns that messages named, `columns` the columns that the mirror then
-    had, `left_out` those that it then was not to have.
+    had, `left_out` those that it then was not to have. `named` are the names of the mirror and of its changelogs that
+    have changed since the table was first built, each with the first one: the hashes are those under the first names.
     """
 
     made_by: str
@@ -33,9 +34,22 @@ class Mark(NamedTuple):
     defined_by: str = ""
     columns: Sequence[Sequence[Any]] = ()
     left_out: Sequence[str] = ()
+    named: Mapping[str, str] = {}
 
     def text(self) -> str:
         return json.dumps(self._asdict())
+
+    def under_first_names(self, query: MirrorQuery) -> MirrorQuery:
+        """Returns a query with the names with which its table was first built."""
+        if not self.named:
+            return query
+        tables = (replace(table, source=self._first(table.source)) for table in query.mirror.tables)
+        first = self.named.get(query.mirror.name, query.mirror.name)
+        return replace(query, mirror=replace(query.mirror, name=first, tables=tuple(tables)))
+
+    def _first(self, source: Source) -> Source:
+        model = self.named.get(source.model, source.model)
+        return replace(source, name=model.removesuffix(CHANGELOG))
 
     @classmethod
     def read(cls, text: str) -> Mark:
@@ -53,7 +67,8 @@ class Definitions:
 
     def __init__(self, run: Run) -> None:
         self.renderer, self.vars = run.library.renderer, run.project.vars
-        self.formats: dict[str, str] = {}
+        # A source may be asked for under a name that another source has now.
+        self.formats: dict[tuple[str, int], str] = {}
 
     @cached_property
     def macros(self) -> str:
@@ -70,6 +85,7 @@ class Definitions:
         return hashlib.sha256(repr(written).encode()).hexdigest()
 
     def _source(self, source: Source) -> str:
-        if source.name not in self.formats:
-            self.formats[source.name] = repr((source.name, source.generation, source.format))
-        return self.formats[source.name]
+        key = source.name, id(source.format)
+        if key not in self.formats:
+            self.formats[key] = repr((source.name, source.generation, source.format))
+        return self.formats[key]

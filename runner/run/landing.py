@@ -192,9 +192,7 @@ class Landing:
         files, notes = self._found(source), self._refreshed(source.model)
         upgrade(self.tables.checkpoint(source.model))
         check_consistency(source.model, self.tables)
-        return (
-            notes + self._notes(source, self.compiled.nodes[source.model].meaning) + self._changed(source.model, files)
-        )
+        return notes + self._notes(source) + self._changed(source.model, files)
 
     def _started(self, source: Source, trigger: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
         """Starts the stream of a source that is ready; returns Spark's query, and notes on messages that are lost."""
@@ -298,12 +296,15 @@ class Landing:
         self.spark.measures.expect(source.model, rows=now.left(wanted))
         return (f"messages were gone from Kafka before they were read: {enumeration(lost)}",) if lost else ()
 
-    def _notes(self, source: Source, meaning: str) -> tuple[str, ...]:
+    def _notes(self, source: Source) -> tuple[str, ...]:
         """Returns notes for the user before a source is landed; raises QueryFailed if the end of the source has
         changed.
         """
         checkpoint = self.tables.checkpoint(source.model)
-        had, made_by = checkpoint.fingerprints(), made_by_now(checkpoint, fingerprint_of(source, meaning))
+        had, made_by = (
+            checkpoint.fingerprints(),
+            made_by_now(checkpoint, fingerprint_of(source, self.run.meaning_of(source))),
+        )
         then, now = (had if had and checkpoint.is_there else made_by)[-1], made_by[-1]
         if then.reach != now.reach:
             raise QueryFailed(

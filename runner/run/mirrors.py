@@ -80,7 +80,11 @@ class Mirrors:
             return False
         newest, mark = storage.newest_write(name), Mark.read(self.tables.mark(name))
         is_another = newest is not None and newest not in record.written
-        if is_another or landed_again(record.read, seen) or mark.defined_by != self.definitions.of(query):
+        if (
+            is_another
+            or landed_again(record.read, seen)
+            or mark.defined_by != self.definitions.of(mark.under_first_names(query))
+        ):
             return False
         if self._replaced(query, record.read, seen):
             return False
@@ -183,9 +187,15 @@ class Mirrors:
 
     def _as_written(self, query: MirrorQuery) -> Mark:
         """Returns what is recorded of a mirror as it is written, before anything is known of its changes."""
+        mark = Mark.read(self.tables.mark(query.model))
         columns, left_out = columns_as_recorded(query.mirror.columns), list(query.mirror.left_out)
+        first = mark.under_first_names(query)
         return NO_MARK._replace(
-            made_by=self._made_by(query), defined_by=self.definitions.of(query), columns=columns, left_out=left_out
+            made_by=self._made_by(first),
+            defined_by=self.definitions.of(first),
+            columns=columns,
+            left_out=left_out,
+            named=mark.named,
         )
 
     def _take_in(self, query: MirrorQuery, new: Mirror, again: list[str]) -> None:
@@ -285,7 +295,7 @@ class Mirrors:
         if mark.made_by == written.made_by:
             return since, Evolution()
         was = as_it_was(query, mark.columns, mark.left_out)
-        if mark.made_by != self._made_by(was):
+        if mark.made_by != self._made_by(mark.under_first_names(was)):
             return since, Evolution(refused="it is defined otherwise")
         return since, columns_changed(was, query, storage.widens)
 

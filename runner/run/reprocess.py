@@ -60,8 +60,7 @@ class Reprocessing:
     @classmethod
     def of_stale(cls, run: Run, source: Source, chosen: Slice) -> Reprocessing:
         """Returns the messages of a slice whose rows an earlier spec has made."""
-        meaning = run.compiled.nodes[source.model].meaning
-        made_by = made_by_now(run.tables.checkpoint(source.model), fingerprint_of(source, meaning))
+        made_by = made_by_now(run.tables.checkpoint(source.model), fingerprint_of(source, run.meaning_of(source)))
         return cls(run, source, chosen._replace(batches=stale_batches(made_by)))
 
     @classmethod
@@ -128,4 +127,4 @@ class Reprocessing:
     def is_settled(self) -> None:
         """Records that no row is left that an earlier spec has made."""
         checkpoint = self.run.tables.checkpoint(self.source.model)
-        checkpoint.write_fingerprints([fingerprint_of(self.source, self.compiled.meaning)])
+        checkpoint.write_fingerprints([fingerprint_of(self.source, self.run.meaning_of(self.source))])

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from runner.run.landing import Landing
     from runner.run.mirrors import Mirrors
     from runner.run.models import Seeds
+    from runner.run.renames import Renames
     from runner.run.statements import Statements
     from runner.run.tables_seen import SeenByRun
     from runner.run.views import Views
@@ -91,6 +92,18 @@ class Run:
     def reads(self, messages: Messages) -> dict[str, str]:
         """Returns the expressions that read messages of a kind."""
         return reads(self.macro, messages)
+
+    def meaning_of(self, source: Source) -> str:
+        """Returns all text that decides which rows a source's messages become. It does not change with the name of the
+        source: it has the one under which the first messages landed.
+        """
+        node, names = self.graph.nodes[source.model], self.tables.checkpoint(source.model).names()
+        if not names:
+            return self.compiled.nodes[source.model].meaning
+        assert node.model
+        named = replace(node, subject=replace(node.model, query=replace(source, name=names.landed)))
+        compiled = compile_nodes([named], self.workspace.templates, self.workspace.formats, self.library)
+        return compiled.nodes[node.name].meaning
 
     @property
     def sources_landed(self) -> list[Source]:
@@ -217,6 +230,12 @@ class Run:
         from runner.run.models import Seeds
 
         return Seeds(self)
+
+    @cached_property
+    def renames(self) -> Renames:
+        from runner.run.renames import Renames
+
+        return Renames(self)
 
     @cached_property
     def publisher(self) -> CatalogPublisher:

@@ -62,7 +62,7 @@ class SeenByRun:
         self.tables.files.write(self._path(source), seen.text())
         if is_uri(self.tables.target.path):
             # Commands without Spark read the tables there.
-            write_whole(path_of_seen(self.project, source), seen.text())
+            write_whole(path_of_seen(self.project, source.name), seen.text())
 
     def current(self, query: MirrorQuery) -> MirrorQuery:
         """Returns the query of a mirror as its rule, if a rule makes it, says now."""

@@ -182,7 +182,9 @@ class FileSystem(Protocol):
         """Removes a file, or a folder with everything in it, if it exists."""
 
     def move(self, path: str, to: str) -> None:
-        """Renames a folder; nothing may exist under the new name. Creates the folder that it is moved into."""
+        """Renames a folder or a file; nothing may exist under the new name, except what an interrupted call has left.
+        Creates the folder that it is moved into.
+        """
 
 
 class CatalogSchema(Protocol):

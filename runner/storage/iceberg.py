@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
-from runner.storage.data import Layout, Macro, Place, Sink
+from runner.storage.data import Layout, Macro, Place, Publisher, Sink
 from runner.storage.table_format import TableFormat
 
 
@@ -84,6 +84,13 @@ class Iceberg(TableFormat):
 
     def sink(self, name: str) -> Sink:
         return Sink("iceberg", table=self.table(name), options={"fanout-enabled": "true"})
+
+    def rename(self, name: str, new: str) -> None:
+        if self.has_table(name):
+            self.session.do(self.macro("table_renamed", self.table(name), new))
+
+    def unpublish(self, name: str, publisher: Publisher) -> None:
+        """Does nothing: a table is in its catalog for as long as it exists."""
 
     def drop_changelog(self, name: str) -> None:
         self.create_schema()

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 from runner.contract import COLUMNS
 from runner.counts import counted
@@ -184,7 +185,19 @@ class Parquet(Storage):
     def sink(self, name: str) -> Sink:
         return Sink("parquet", path=self.target.at(name), partitioned_by=CHANGELOG_FOLDERS)
 
+    # --- tables that get another name
+
+    def rename(self, name: str, new: str) -> None:
+        self.recover(name)
+        self.files.remove(self.target.at(name) + BUILDING)
+        super().rename(name, new)
+        # Spark's log of a changelog names its files with their folders.
+        move_paths(self.files, f"{self.target.at(new)}/_spark_metadata", f"/{name}/kind=", f"/{new}/kind=")
+
     # --- the catalog
+
+    def unpublish(self, name: str, publisher: Publisher) -> None:
+        publisher.do(self.macro("view_dropped", self.macro("catalog_name", self.target, name)))
 
     def publish(self, name: str, is_changelog: bool, publisher: Publisher) -> None:
         publisher.view(name, self._changelog_rows(name) if is_changelog else self._table_rows(name))
@@ -246,6 +259,25 @@ def _log_entry(file: Mapping[str, Any]) -> dict[str, Any]:
     path = re.sub(r"^file:/(?=[^/])", "file:///", file["path"])
     told = {"path": path, "size": file["size"], "isDir": False, "modificationTime": file["modified"]}
     return {**told, "blockReplication": 1, "blockSize": BLOCK, "action": "add"}
+
+
+def move_paths(files: FileSystem, log: str, part: str, new: str) -> None:
+    """Puts a new part in place of another one into the paths of files that a log of Spark's names. The text of a path
+    may have characters as they are, or as a URI has them.
+    """
+    for name in sorted(files.names(log)):
+        if name.startswith("."):
+            continue
+        text = files.read(f"{log}/{name}")
+        moved = text.replace(part, new).replace(_in_uri(part), _in_uri(new))
+        if moved != text:
+            # The checksum goes first: one that does not fit its file would count as damage.
+            files.remove(f"{log}/.{name}.crc")
+            files.write(f"{log}/{name}", moved)
+
+
+def _in_uri(path: str) -> str:
+    return quote(path, safe="/=")
 
 
 def _names_in(files: FileSystem, entry: str) -> list[str]:

@@ -181,6 +181,15 @@ class Storage(ABC):
         """Removes a changelog with all its rows, if it exists."""
         self.files.remove(self.target.at(name))
 
+    # --- tables that get another name
+
+    def rename(self, name: str, new: str) -> None:
+        """Gives a table or a changelog another name, with all that is known of it; goes on where an interrupted one has
+        ended. Does nothing if there is no such table.
+        """
+        if self.files.exists(self.target.at(name)):
+            self.files.move(self.target.at(name), self.target.at(new))
+
     # --- the catalog
 
     def create_schema(self) -> None:
@@ -193,6 +202,10 @@ class Storage(ABC):
     @abstractmethod
     def publish(self, name: str, is_changelog: bool, publisher: Publisher) -> None:
         """Publishes a table in the target's catalog."""
+
+    def unpublish(self, name: str, publisher: Publisher) -> None:
+        """Takes a table out of the target's catalog, if it is there."""
+        publisher.do(self.macro("table_dropped", self.macro("catalog_name", self.target, name)))
 
     # --- maintenance
 
