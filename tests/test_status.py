@@ -18,6 +18,7 @@ from prometheus_client import parser as older_text
 from prometheus_client.openmetrics import parser as openmetrics
 
 from runner.run.metrics import FAMILIES, PREFIX
+from tests import pages
 from tests.landed import Project
 from tests.pages import ROOT
 from tests.small_format import SMALL, message
@@ -104,6 +105,20 @@ def test_dead_letters_above_the_limit_until_they_are_waived(project: Project, wr
         assert project.run("dead-letters", "waive", group["example"], "--because", "known").code == 0
         assert named(status(project)[1]["sources"], "shop")["dead_letters_open"] == left
     assert status(project)[::2] == (0, "well")
+
+
+def test_dead_letters_are_open_until_they_land(project: Project) -> None:
+    unknown = message(3).replace('"insert"', '"upsert"')
+    project.write({"in/2.jsonl": f"{unknown}\n{{\n", "formats/small.yml": SMALL})
+    project.run("run", "-s", "shop_to_changelog")
+    assert named(status(project)[1]["sources"], "shop")["dead_letters_open"] == 2
+    project.write({"formats/small.yml": SMALL.replace("{insert: insert}", "{insert: insert, upsert: insert}")})
+    project.ok("dead-letters", "land")
+    # Another source of the same format has landed nothing, and is none of this.
+    sources = status(project)[1]["sources"]
+    assert [named(sources, name)["dead_letters_open"] for name in ("shop", "late")] == [1, 0]
+    assert project.run("run", "-s", "shop_to_changelog", "--full-refresh").code == 1
+    assert named(status(project)[1]["sources"], "shop")["dead_letters_open"] == 1
 
 
 def test_a_mirror_that_failed(project: Project, written: dict[str, str]) -> None:
@@ -252,3 +267,41 @@ def test_every_metric_is_documented() -> None:
     told = {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
     endings = {"counter": "_total", "gauge": ""}
     assert told == {f"{name}{endings[one.type]}": set(one.labels) for name, one in FAMILIES.items()}
+
+
+# --- the page
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split("|")]
+
+
+def is_shown(line: str, said: list[str]) -> bool:
+    """Whether a line of the page is among those that a command has printed; `...` stands for any cell."""
+    wanted = cells(line)
+    found = [cells(one) for one in said]
+    return any(len(one) == len(wanted) and all(w in ("...", c) for w, c in zip(wanted, one)) for one in found)
+
+
+def test_the_page_shows_what_comes_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    blocks = pages.section(ROOT / "docs/monitoring.md", "Is all well?")
+    project = Project(tmp_path, {block.name: block.text for block in blocks if block.name})
+    # Both say that something is not well.
+    ran = [project.run(*words) for words in pages.commands(blocks)]
+    assert [one.code for one in ran] == [1, 1], ran[0].err
+    (shown,) = [block.text for block in blocks if block.kind == "text"]
+    said = ran[-1].out.splitlines()
+    assert [line for line in shown.splitlines() if not is_shown(line, said)] == [], ran[-1].out
+    known = {one.name for one in openmetrics.text_string_to_metric_families((project / "shop.prom").read_text())}
+    assert f"{PREFIX}_well" in known
+
+
+def test_the_log_on_the_page_is_what_a_run_says(project: Project) -> None:
+    (block,) = pages.section(ROOT / "docs/monitoring.md", "Logs")
+    ran = project.run("test", "-s", "conserved_shop", "--log-format", "json")
+    said = [json.loads(line) for line in ran.err.splitlines()]
+    told = json.loads(block.text)
+    assert list(said[-1]) == list(told) and set(said[-1]["counts"]) == set(told["counts"])
+    assert {one["project"] for one in said} == {"shop"} and said[-1]["exit_code"] == ran.code == 0
+    assert {one["run_id"] for one in said[1:]} == {said[-1]["run_id"]} and said[-1]["run_id"]

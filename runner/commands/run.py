@@ -14,6 +14,7 @@ from runner.commands.session import session
 from runner.counts import counted
 from runner.errors import RunnerError
 from runner.project.inputs import Deferred
+from runner.project.node_results import NodeResults
 from runner.project.nodes import TESTS, Node
 from runner.project.project import unread
 from runner.project.state import (
@@ -76,6 +77,7 @@ def run_nodes(command: str, arguments: RunArguments, report: Report) -> int:
     metrics = Metrics(arguments.metrics, arguments.local_dirs, report.warn)
     with metrics.of(run), session(run, report, may_be_small=True):
         land_and_build(run, command, arguments, report)
+    NodeResults(run.project).keep_only(run.graph.nodes.values())
     return run.exit_code
 
 

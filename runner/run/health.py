@@ -202,7 +202,7 @@ class Health:
 
     # --- locks, disks, waivers
 
-    @property
+    @cached_property
     def _written_now(self) -> set[str]:
         return {one.table for one in self.held if one.is_held is not False}
 

@@ -5,6 +5,7 @@ because readers of the older text format of Prometheus know no others.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 PREFIX = "changelog_runner"
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 UNITS = ("seconds", "bytes")
+# While a run goes on, the pause after metrics were written is so many times as long as that took.
+REST = 10
 EVERYWHERE = ("project", "target")
 
 
@@ -74,6 +77,7 @@ class Metrics:
     def __init__(self, file: Path | None, local_dirs: str | None, warn: Callable[[RunnerWarning], None]) -> None:
         self.file, self.local_dirs, self.warn = file, local_dirs, warn
         self.has_warned, self.asking = False, threading.Lock()
+        self.rests_until = 0.0
 
     @contextmanager
     def of(self, run: Run) -> Iterator[None]:
@@ -89,8 +93,11 @@ class Metrics:
                 self.write(run, INTERRUPTED if is_interrupted else run.exit_code)
 
     def write(self, run: Run, exit_code: int | None = None) -> None:
-        """Writes the metrics to the file, if there is one. A run does not fail because it cannot."""
-        if self.file is None:
+        """Writes the metrics to the file, if there is one. A run does not fail because it cannot. While the run goes
+        on, writing takes no more than a part of its time: with hundreds of mirrors some events are passed over.
+        """
+        began = time.monotonic()
+        if self.file is None or (exit_code is None and began < self.rests_until):
             return
         try:
             write_whole(self.file, self.text(run, exit_code))
@@ -99,6 +106,7 @@ class Metrics:
                 self.has_warned = True
                 what = f'metrics cannot be written to "{self.file}": {error.strerror}'
                 self.warn(RunnerWarning("metrics-unwritten", what, hint="--metrics FILE, in a folder for this user"))
+        self.rests_until = time.monotonic() + REST * (time.monotonic() - began)
 
     def text(self, run: Run, exit_code: int | None = None) -> str:
         """Returns the metrics as text, with its exit code if the run has ended."""

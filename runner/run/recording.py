@@ -38,6 +38,8 @@ class Recorder:
         self.nodes = {node.name: node for node in run.nodes}
         # The models whose batches were recorded one by one.
         self.streamed: set[str] = set()
+        # Node -> when its newest result ended.
+        self.ended: dict[str, datetime] = {}
         self.has_warned = False
 
     def started(self, node: Node, number: int, total: int) -> None:
@@ -56,7 +58,7 @@ class Recorder:
                 self._record(lambda: self.results.maintained(node, _text(result.ended)))
         elif node.name in self.streamed:
             # The result of a stream is the sum of its batches, which are recorded.
-            self._add(node, replace(result, rows={}, reasons={}, waived={}))
+            self._add(node, replace(result, rows={}, reasons={}, waived={}, seconds=0.0))
         else:
             self._add(node, result)
 
@@ -85,9 +87,12 @@ class Recorder:
         self.wrote()
 
     def _add(self, node: Node, result: Result, behind: int | None = None) -> None:
-        # What a signal keeps from running was not skipped because of anything in the project.
-        if result.status == "skipped" and self.run.signals.count:
+        # What a signal keeps from running was not skipped because of anything in the project. A mirror that follows
+        # streams is reported a second time at their end.
+        is_of_signal = result.status == "skipped" and self.run.signals.count
+        if is_of_signal or self.ended.get(node.name) == result.ended:
             return
+        self.ended[node.name] = result.ended
         entry = {
             "ended": _text(result.ended),
             "status": result.status,
