@@ -350,6 +350,20 @@ def test_the_watch_looks_again_until_it_is_stopped(
     assert runner("status", "--watch", "60").code == 0 and slept == [60, 60, 60]
 
 
+def test_too_many_dead_letters_are_told_when_they_are_not_counted(project: Any, runner: Callable[..., Any]) -> None:
+    workspace = Workspace(ProjectArguments(project()))
+    landing, results = workspace.graph.nodes["orders_to_changelog"], NodeResults(workspace.project)
+    own = {"is_incomplete": False, "command": "run", "rows": {"messages": 3}}
+    results.add(landing, entry(1, "fail", message="too many", **own), 3)
+    results.add(landing, entry(2, "error", message="no space", **own), None)
+    results.add(landing, entry(3, **own), None)
+    ran = runner("status")
+    assert (ran.code, ran.out.splitlines()[0]) == (
+        1,
+        "not well: orders has open dead letters (runner dead-letters --source orders)",
+    )
+
+
 def test_tables_elsewhere_are_looked_at_as_far_as_is_known(project: Any, runner: Callable[..., Any]) -> None:
     source = "sources: [{name: orders, format: canal, files: in/*}]\n"
     target = "target: lake\ntargets: {lake: {path: 's3a://lake/shop', storage: parquet}}\n"

@@ -204,9 +204,7 @@ class Held(NamedTuple):
 
 
 def locks_in(folder: Path) -> Iterator[Held]:
-    """Yields the locks in a folder that are held, or that a dead holder has left. Takes no lock that another run might
-    find held by a living process.
-    """
+    """Yields the locks in a folder that are held, or that a dead holder has left."""
     for path in sorted(folder.glob("*.lock")):
         # A file may not be for this user to read.
         with suppress(OSError), path.open("rb") as file:
@@ -215,9 +213,8 @@ def locks_in(folder: Path) -> Iterator[Held]:
 
 
 def _is_held(file: int, holder: Holder) -> bool | None:
-    if holder.is_here() and not holder.process.lives():
-        return False
     try:
+        # A run that comes at this moment waits for the lock, because the holder that it finds in the file is dead.
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

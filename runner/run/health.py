@@ -92,8 +92,9 @@ class Health:
         problems += self._waited(source, waiting)
         for is_problem, text in self._not_fresh(source, record):
             (problems if is_problem else warnings).append(text)
-        if record.open:
-            told = counted(record.open, "open dead letter")
+        # After a failure in the middle of a run their number is not known until the next run has counted them.
+        if record.open or record.limit:
+            told = counted(record.open, "open dead letter") if record.open else "open dead letters"
             text = f"{source.name} has {told} (runner dead-letters --source {source.name})"
             (problems if record.limit else warnings).append(text)
         newest = record.newest
@@ -125,10 +126,8 @@ class Health:
         age = self._age(record.landed)
         for limit, is_problem in ((limits.error_after, True), (limits.warn_after, False)):
             if limit and age is not None and age > limit.seconds:
-                yield (
-                    is_problem,
-                    f"nothing has landed from {source.name} for {age_in_words(age)}; expected within {limit}",
-                )
+                nothing = f"nothing has landed from {source.name} for {age_in_words(age)}"
+                yield is_problem, f"{nothing}; expected within {limit}"
                 return
 
     # --- tables and tests
