@@ -103,3 +103,6 @@ to_json(struct({{ of }}.origin.topic, {{ of }}.origin.partition, {{ of }}.origin
 {%- endmacro -%}
 
 {%- macro newest_dead_letters(letters) -%} select * from {{ name(letters) }} order by loaded_at desc, id {%- endmacro -%}
+
+{#- The number of dead letters of a source that are neither waived nor landed since. -#}
+{%- macro open_dead_letters(source, chosen) -%} select count(*) as count from ({{ dead_letters_of([source], chosen) }}) where state = 'open' {%- endmacro -%}

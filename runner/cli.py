@@ -19,7 +19,7 @@ import click
 from runner.commands.arguments import TRIGGER, Call
 from runner.commands.flags import COMMON, HELP, SELECTION, Command, Group, argument, completed, option, shared
 from runner.errors import RunnerError, RunnerErrors, errors_in
-from runner.run.results import Result
+from runner.run.results import INTERRUPTED, Result
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,9 @@ CONTINUOUS = (
     "ends it"
 )
 ON_TRIGGER = f"with --continuous: the time from batch to batch, such as 500ms, 10s, 2m (default: {TRIGGER})"
+ON_PORT = "with --continuous: serve metrics at /metrics of this port"
+WATCH_SECONDS = 5
+WATCHING = f"print it again and again until Ctrl-C, so many seconds apart (without a number: {WATCH_SECONDS})"
 NO_ROWS = "land nothing, and build models as if all that they read had no rows: it replaces tables by empty ones"
 KEPT = "remove rows of changelogs that landed more than N days ago (default: remove none)"
 INLINE = "compile this SQL (with ref, source, var and macros) instead of models, and print it"
@@ -84,6 +87,7 @@ ACCEPT_LOSS = option(
     "--accept-loss", "with --full-refresh: drop changelogs also if their messages are not all there any more"
 )
 BUILDING = (*EXECUTING, FULL_REFRESH, ACCEPT_LOSS, option("--empty", NO_ROWS))
+METRICS = option("--metrics FILE", "write metrics to this file as OpenMetrics text, after the run and each batch", Path)
 OF_MESSAGES = (
     shared("--zone ZONE", 'the time zone of local times, as "zone" of a source'),
     shared("--schema FILE", SCHEMA, Path, multiple=True),
@@ -92,16 +96,22 @@ OF_MESSAGES = (
 COMMANDS = (
     Command(
         *("run", "run:execute", "land new messages and build models", *BUILDING),
+        METRICS,
         option("--continuous", CONTINUOUS),
         option("--trigger TIME", ON_TRIGGER),
+        option("--metrics-port N", ON_PORT, int),
+        option("--metrics-host HOST", "with --metrics-port: the address to listen at (default: 127.0.0.1)"),
     ),
     Command(
-        *("test", "run:execute", "run data tests, unit tests and cases of formats", *EXECUTING),
+        *("test", "run:execute", "run data tests, unit tests and cases of formats", *EXECUTING, METRICS),
         option("--unit unit_only", "run only unit tests and cases of formats"),
         option("--data data_only", "run only data tests"),
     ),
     Command("seed", "run:execute", "load the files in seeds/", *EXECUTING, FULL_REFRESH),
-    Command("build", "run:execute", "load seeds, land new messages, build models and run tests, in order", *BUILDING),
+    Command(
+        *("build", "run:execute", "load seeds, land new messages, build models and run tests, in order", *BUILDING),
+        METRICS,
+    ),
     Command("retry", "run:retry", "run again what failed in the last run, and what was skipped"),
     Command(
         *(
@@ -143,6 +153,11 @@ COMMANDS = (
         argument("old", "the name that it had", metavar="OLD"),
         argument("new", "the name that it has now", metavar="NEW"),
         option("--dry-run", "only say which tables would get other names"),
+    ),
+    Command(
+        *("status", "status:status", "say whether all is well, and why not; exit code 1 if not", *SELECTION),
+        option("--output", "how to print it (default: table)", ("table", "json"), default="table"),
+        option("--watch SECONDS", WATCHING, int, is_flag=False, flag_value=WATCH_SECONDS),
     ),
     Command(
         *("show", "tables:show", "show the first rows of a model or query", *SELECTION, DEFER),
@@ -310,7 +325,7 @@ def execute(argv: Sequence[str] | None, stdout: TextIO | None = None) -> Invocat
         return Invocation(2, exception=mistake)
     except KeyboardInterrupt as interrupt:
         call.report.interrupted()
-        return Invocation(130, call.report.results, interrupt)
+        return Invocation(INTERRUPTED, call.report.results, interrupt)
     except Exception as bug:
         call.report.bug(traceback.format_exc())
         return Invocation(1, call.report.results, bug)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 SHOWN = 5
 # The number of characters that are shown of a longer word.
 MOST_OF_WORD = 300
+UNITS = ("B", "KB", "MB", "GB", "TB")
+PERIODS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
 def grouped(count: int) -> str:
@@ -46,3 +48,27 @@ def brief(text: str, most: int = MOST_OF_WORD) -> str:
     True
     """
     return re.sub(rf"(\S{{{most}}})\S+", r"\1…", text)
+
+
+def bytes_in_words(size: int | None) -> str:
+    """Returns a number of bytes as a person reads it; an empty text if it is not known.
+
+    >>> bytes_in_words(0), bytes_in_words(1023), bytes_in_words(1_500_000), bytes_in_words(None)
+    ('0 B', '1.0 KB', '1.5 MB', '')
+    """
+    number, unit = float(size or 0), 0
+    while number >= 1000 and unit < len(UNITS) - 1:
+        number, unit = number / 1000, unit + 1
+    return f"{number:.1f} {UNITS[unit]}" if unit else "" if size is None else f"{size} B"
+
+
+def age_in_words(seconds: float) -> str:
+    """Returns an age in its largest unit.
+
+    >>> age_in_words(59), age_in_words(3 * 3600 + 1), age_in_words(86_400), age_in_words(-5)
+    ('less than a minute', '3 hours', '1 day', 'less than a minute')
+    """
+    for unit, length in PERIODS:
+        if seconds >= length:
+            return counted(int(seconds // length), unit)
+    return "less than a minute"

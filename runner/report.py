@@ -16,7 +16,7 @@ from runner.counts import brief, counted, grouped
 from runner.errors import BUG, RunnerError, RunnerWarning
 from runner.grid import grid, json_text
 from runner.live import Live, Measured, Work
-from runner.project.nodes import Node
+from runner.project.nodes import Node, Project
 from runner.run.results import Batch, Result, most_frequent
 from runner.secrets import Secrets
 
@@ -53,6 +53,8 @@ class Report:
         self.color = self.stderr.isatty() if color is None else color
         self.warnings = 0
         self.results: tuple[Result, ...] = ()
+        # What each line of JSON says of the run: None as long as it is not known.
+        self.about: dict[str, str | None] = dict.fromkeys(("project", "target", "run_id"))
         is_drawn = live and not quiet and log_format == "text" and self.stderr.isatty()
         self.live = Live(self.stderr if is_drawn else None, self._running)
 
@@ -219,7 +221,16 @@ class Report:
         """The first words in the last line of a command that found no errors."""
         return f"no errors, {counted(self.warnings, 'warning')}" if self.warnings else "all good"
 
-    def done(self, results: Iterable[Result]) -> None:
+    def of_project(self, project: Project) -> None:
+        """Sets the project of which the lines that follow are."""
+        self.about |= {"project": project.name, "target": project.target.name}
+
+    def of_run(self, run_id: str) -> None:
+        """Sets the run of which the lines that follow are."""
+        self.about["run_id"] = run_id
+
+    def done(self, results: Iterable[Result], seconds: float, exit_code: int) -> None:
+        """Reports that a run has ended: how its nodes ended, how long it took, and its exit code."""
         self.results = tuple(results)
         statuses = [r.status for r in self.results]
         good = sum(s in ("success", "pass") for s in statuses)
@@ -238,16 +249,30 @@ class Report:
         in_part = sum(result.is_incomplete for result in self.results)
         text += f", {counted(in_part, 'source')} read in part: exit code 1" if in_part and not bad else ""
         if bad or not self.quiet:
-            self._line({"event": "done", "message": text}, self._coloured(_worst(bad, warned + self.warnings), text))
+            event = {
+                "event": "done",
+                "message": text,
+                "counts": {status: statuses.count(status) for status in WORDS},
+                "warnings": self.warnings,
+                "seconds": round(seconds, 3),
+                "exit_code": exit_code,
+            }
+            self._line(event, self._coloured(_worst(bad, warned + self.warnings), text))
 
     def _line(self, event: Mapping[str, Any], text: str, clock: bool = True) -> None:
         now = datetime.now()
         if self.log_format == "json":
-            line = json.dumps({"time": now.isoformat(timespec="seconds"), **event}, ensure_ascii=False)
+            # The time of this machine, with its zone.
+            time = now.astimezone().isoformat(timespec="seconds")
+            line = json.dumps({"time": time, **self.about, **event}, ensure_ascii=False)
         else:
             line = f"{now:%H:%M:%S}  {text}" if clock else text
         with self.live.above():
             print(self._escaped(self.secrets.redacted(line)), file=self.stderr, flush=True)
+
+    def shown(self, text: str) -> str:
+        """Returns a text without secrets, as it may be shown on a terminal."""
+        return self._escaped(self.secrets.redacted(text))
 
     def _escaped(self, line: str) -> str:
         """Returns a line in which characters that a terminal obeys are written as codes, as JSON writes them."""

@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -94,8 +95,13 @@ def test_json_lines(project, runner) -> None:
     assert (
         event["event"] == "error"
         and event["code"] == "selector-empty"
-        and set(event) == {"time", "event", "code", "message", "where", "hint"}
+        and set(event) == {"time", "project", "target", "run_id", "event", "code", "message", "where", "hint"}
     )
+    assert (event["project"], event["target"], event["run_id"]) == ("shop", "local", None)
+    assert datetime.fromisoformat(event["time"]).tzinfo is not None
+    # Before a project is read, its name is not known.
+    event = json.loads(runner("ls", "--target", "none", "--log-format", "json").err)
+    assert (event["code"], event["project"], event["target"]) == ("target-unknown", None, None)
 
 
 def test_quiet_still_says_what_is_wrong(project, runner) -> None:

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from urllib.request import urlopen
 
 import pytest
 
@@ -26,6 +27,7 @@ from tests.conftest import Ran
 from tests.engines import Broker, Message
 from tests.landed import Project
 from tests.schema_registry import registry_server
+from tests.test_recording import port as free_port
 from tests.test_registry_sources import FIRST, SECOND, SPEC, change
 
 pytestmark = pytest.mark.usefixtures("interpreted", "lean")
@@ -139,10 +141,13 @@ def test_topics(broker: Broker, project: Followed, monkeypatch: pytest.MonkeyPat
         produce(range(36, 60, 3), 3)
         running.wait_for_messages(43)
         running.wait_for("nothing new, 0 behind")
+        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+            served.append(answer.read().decode())
         running.send(signal.SIGTERM)
 
+    port, served = free_port(), []
     produce(range(30), 2)
-    ran = project.follow(first)
+    ran = project.follow(first, "--metrics", "app.prom", "--metrics-port", str(port))
     assert ran.code == 0, ran.err
     assert ran.err.count("app_to_changelog: ") >= 5 and 0 < kept[0] <= 4, f"Spark remembers {kept} batches"
     assert [line.partition("s, ")[2] for line in ran.err.splitlines() if "10 messages (10 row)" in line] == [
@@ -157,6 +162,11 @@ def test_topics(broker: Broker, project: Followed, monkeypatch: pytest.MonkeyPat
     assert ran.err.splitlines()[-1].endswith("Done. PASS=1 WARN=0 ERROR=0 SKIP=0 TOTAL=1")
     (result,) = project.results.values()
     assert result["status"] == "success" and result["adapter_response"]["rows"]["messages"] == 43
+    of_source = f'{{project="{project.folder.name}",target="local",source="app"}}'
+    for text in (*served, (project / "app.prom").read_text()):
+        assert f"changelog_runner_messages_total{of_source} 43\n" in text, text
+        assert f"changelog_runner_source_behind_messages{of_source} 0\n" in text, text
+    assert project.run("status").out.startswith("well\n")
 
     def second(running: Running) -> None:
         running.wait_for('"event": "progress"')
@@ -168,7 +178,10 @@ def test_topics(broker: Broker, project: Followed, monkeypatch: pytest.MonkeyPat
     # One of four messages is a dead letter; the stream goes on until it is stopped.
     assert ran.code == 1, ran.err
     (event,) = [event for event in map(json.loads, ran.err.splitlines()) if event["event"] == "progress"]
-    assert event.pop("time") and event.pop("seconds") > 0
+    assert event.pop("time") and event.pop("seconds") > 0 and event.pop("run_id")
+    assert (event.pop("project"), event.pop("target")) == (project.folder.name, "local")
+    letters = "not well: app has 1 open dead letter (runner dead-letters --source app)\n"
+    assert project.run("status").out.startswith(letters)
     number = event.pop("batch")
     assert number > 4
     why = f"batch {number}: 1 dead letter in 4 messages, the limit of 1 % is reached: 1 not-json"

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.engine.locks import TableLocks, _start_by_ps, start_of
+from runner.engine.locks import TableLocks, _start_by_ps, locks_in, start_of
 from runner.errors import RunnerError
 
 HOLDING = {"command": "run --continuous", "target": "local"}
@@ -391,3 +391,18 @@ def test_the_name_of_a_process_does_not_matter(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+def test_locks_are_seen_without_taking_them(tmp_path: Path, hold: Callable[..., Run]) -> None:
+    run = hold(tmp_path, "a", "b")
+    with locks(tmp_path) as mine:
+        mine.take(["c"])
+        assert [(one.table, one.is_held) for one in locks_in(tmp_path)] == [("a", True), ("b", True), ("c", True)]
+        assert [one.holder.pid for one in locks_in(tmp_path)] == [run.process.pid, run.process.pid, os.getpid()]
+    # A lock that was given back names no holder.
+    run.kill()
+    assert [(one.table, one.is_held) for one in locks_in(tmp_path)] == [("a", False), ("b", False)]
+    elsewhere = {**record(tmp_path, "a"), "host": "elsewhere"}
+    (tmp_path / "a.lock").write_text(json.dumps(elsewhere))
+    assert [one.is_held for one in locks_in(tmp_path)] == [None, False]
+    assert list(locks_in(tmp_path / "none")) == []

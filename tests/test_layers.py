@@ -187,6 +187,8 @@ WITHOUT_SPARK = [
     "completion candidates ls",
     "compile",
     "check",
+    "state",
+    "status",
 ]
 PAGE = "docs generate --no-tables"
 # Of the formats that `check` compiles, one is enough.

@@ -91,7 +91,7 @@ def run_shown(report: Report, until: Callable[[], bool]) -> None:
     while not until() and time.monotonic() < deadline:
         time.sleep(0.01)
     report.finished(NODE, DONE, 1, 5)
-    report.done([DONE])
+    report.done([DONE], 1.5, 0)
     report.close()
 
 

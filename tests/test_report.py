@@ -77,10 +77,23 @@ def test_the_last_line_counts_warnings() -> None:
     stderr = io.StringIO()
     report = Report(stderr=stderr)
     report.warn(RunnerWarning("files-unread", 'nothing reads "seeds/"', hint="a model"))
-    report.done([Result("a", "model", "success"), Result("b", "model", "warn"), Result("c", "model", "error")])
+    report.done([Result("a", "model", "success"), Result("b", "model", "warn"), Result("c", "model", "error")], 1, 1)
     # Nodes are counted alone: the four numbers are those of dbt.
     assert stderr.getvalue().startswith('warning[files-unread]: nothing reads "seeds/"\n  hint: a model\n')
     assert stderr.getvalue().endswith("Done. PASS=1 WARN=1 ERROR=1 SKIP=0 TOTAL=3, 1 warning\n")
+
+
+def test_the_end_of_a_run_is_said_as_fields() -> None:
+    stderr = io.StringIO()
+    report = Report("json", stderr=stderr)
+    report.of_run("r1")
+    report.warn(RunnerWarning("files-unread", "nothing"))
+    statuses = ("success", "success", "pass", "warn", "error", "skipped")
+    report.done([Result(f"{nth}", "model", status) for nth, status in enumerate(statuses)], 2.34567, 1)
+    event = json.loads(stderr.getvalue().splitlines()[-1])
+    assert event["counts"] == {"success": 2, "error": 1, "skipped": 1, "pass": 1, "warn": 1, "fail": 0}
+    assert (event["event"], event["run_id"], event["warnings"]) == ("done", "r1", 1)
+    assert (event["seconds"], event["exit_code"]) == (2.346, 1)
 
 
 @pytest.mark.parametrize("log_format", ["text", "json"])

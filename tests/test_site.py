@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from runner.cli import main
+from runner.project.node_results import NodeResults
 from runner.project.sql_analysis import columns_read
+from runner.run.workspace import ProjectArguments, Workspace
 from runner.site.mapping import mapping_of
 from runner.spec.formats import FormatFolders
 
@@ -47,14 +49,16 @@ def page_of_more(tmp_path_factory: pytest.TempPathFactory) -> Any:
     overview = "{% docs __overview__ %}\nA shop on the web.\n\n<b>All</b> of it.\n{% enddocs %}"
     (folder / "models/overview.md").write_text(overview)
     (folder / "models/odd.sql").write_text("select * from parquet.`somewhere`, {{ ref('orders') }}\n")
-    result = {"status": "fail", "execution_time": 1.5, "message": "2 rows fail", "failures": 2}
-    entries = [
-        {"unique_id": "test.web_shop.unique_orders_order_id", **result, "adapter_response": {"rows": {}}},
-        {"unique_id": "model.web_shop.gone", **result, "adapter_response": {"rows": {}}},
-    ]
-    (folder / "target").mkdir()
-    written = {"metadata": {"generated_at": "2026-03-01T10:00:00+00:00"}, "results": entries}
-    (folder / "target/run_results.json").write_text(json.dumps(written))
+    entry = {"status": "fail", "seconds": 1.5, "message": "2 rows fail", "failures": 2, "rows": {}, "reasons": {}}
+    workspace = Workspace(ProjectArguments(folder))
+    results = NodeResults(workspace.project)
+    for name, ended in {"unique_orders_order_id": "2026-03-01T10:00:00Z", "orders": "2026-03-02T10:00:00Z"}.items():
+        for at in ("2026-02-01T10:00:00Z", ended):
+            results.add(workspace.graph.nodes[name], {**entry, "ended": at})
+    # The record of a node that is gone, and one that no run has written.
+    for record in results.folder.glob("model.web_shop.orders-*"):
+        record.with_name("model.web_shop.gone-12345678.json").write_text(record.read_text())
+        record.write_text("{")
     return generated(folder)
 
 
@@ -147,13 +151,11 @@ def test_where_columns_are_not_derived_the_page_says_so(page_of_more: Any) -> No
     assert odd["columns"]["words"] == "the SQL does not tell which columns these come from"
 
 
-def test_the_last_results_are_those_of_run_results(page: Any, page_of_more: Any) -> None:
+def test_the_newest_result_of_each_node_is_shown(page: Any, page_of_more: Any) -> None:
     assert page["run"] is None
-    result = {"status": "fail", "seconds": 1.5, "message": "2 rows fail", "failures": 2, "rows": {}}
-    assert page_of_more["run"] == {
-        "at": "2026-03-01T10:00:00+00:00",
-        "results": {"unique_orders_order_id": result},
-    }
+    ended = "2026-03-01T10:00:00Z"
+    result = {"status": "fail", "ended": ended, "seconds": 1.5, "message": "2 rows fail", "failures": 2, "rows": {}}
+    assert page_of_more["run"] == {"at": ended, "results": {"unique_orders_order_id": result}}
 
 
 def test_formats_show_where_in_a_message_columns_are() -> None:
@@ -204,15 +206,6 @@ def test_the_page_is_always_the_same(shop: Path, runner: Callable[..., Any]) -> 
     ran = runner("--project-dir", str(shop), "docs", "generate", "--no-tables")
     assert (ran.code, ran.out, ran.err) == (0, f"{shop / PAGE}\n", "")
     assert (shop / PAGE).read_bytes() == first
-
-
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"metadata": {}, "results": [1]}'])
-def test_results_that_are_damaged_are_an_error(
-    project: Callable[..., Path], runner: Callable[..., Any], text: str
-) -> None:
-    project({"project.yml": "{}", "target/run_results.json": text})
-    ran = runner("docs", "generate", "--no-tables")
-    assert ran.code == 2 and "state-unreadable" in ran.err and "run_results.json" in ran.err
 
 
 def inserted(number: int, at: int) -> str:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
+from runner.project.node_results import NodeResults
+from runner.run.workspace import ProjectArguments, Workspace
 from runner.site.page import Landed
 from tests.browser import CHROMIUM, LAPTOP, PHONE, Browser, browser
 
@@ -70,20 +72,19 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shop")
     shutil.copytree(HERE / "project", folder, dirs_exist_ok=True)
     names = {"test": "unique_orders_order_id", "model": "orders"}
-    results = [
-        {
-            "unique_id": f"{kind}.web_shop.{name}",
-            "status": "fail" if kind == "test" else "success",
-            "execution_time": 1.5,
-            "message": "2 rows fail" if kind == "test" else None,
-            "failures": 2 if kind == "test" else None,
-            "adapter_response": {"rows": {"rows": 1234}},
+    workspace = Workspace(ProjectArguments(folder))
+    for kind, name in names.items():
+        is_test = kind == "test"
+        entry = {
+            "ended": "2026-03-01T10:00:00Z",
+            "status": "fail" if is_test else "success",
+            "seconds": 1.5,
+            "message": "2 rows fail" if is_test else "",
+            "failures": 2 if is_test else None,
+            "rows": {"rows": 1234},
+            "reasons": {},
         }
-        for kind, name in names.items()
-    ]
-    (folder / "target").mkdir()
-    written = {"metadata": {"generated_at": "2026-03-01T10:00:00+00:00"}, "results": results}
-    (folder / "target/run_results.json").write_text(json.dumps(written))
+        NodeResults(workspace.project).add(workspace.graph.nodes[name], entry)
     return generate(folder)
 
 
@@ -181,7 +182,8 @@ def test_the_picture_works_by_keyboard(chromium: Browser, shop: Path) -> None:
 
 def test_last_results_and_what_has_landed_are_shown(chromium: Browser, shop: Path) -> None:
     chromium.open(shop)
-    assert "unique_orders_order_id 2 rows fail" in chromium.run("document.querySelector('main').innerText")
+    shown = chromium.run("document.querySelector('main').innerText")
+    assert "unique_orders_order_id 2 rows fail" in shown and "last run 2026-03-01 10:00:00 UTC" in shown
     chromium.open(shop, "#/node/source.shop")
     chromium.until("document.querySelectorAll('.plot canvas').length === 3")
     drawn = (

@@ -16,13 +16,17 @@ from runner.secrets import Secrets
 
 # The default time from batch to batch of a continuous run.
 TRIGGER = "10s"
+# Where metrics are served unless another address is given: for this machine alone.
+METRICS_HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True)
 class RunArguments:
     """The arguments of a run. `trigger` is the time from batch to batch of a continuous run, such as 10s. With `empty`,
     models are built of no rows. With `defer`, tables that are neither selected nor here are read where the tables of
-    the state are. `only` are the names of the nodes to run, whatever is selected.
+    the state are. `only` are the names of the nodes to run, whatever is selected. Metrics are written to the file
+    `metrics`, and a continuous run serves them at `metrics_host` and `metrics_port`. `local_dirs` is the variable that
+    Spark reads for its folders.
     """
 
     project: ProjectArguments
@@ -38,6 +42,10 @@ class RunArguments:
     empty: bool = False
     defer: bool = False
     only: tuple[str, ...] | None = None
+    metrics: Path | None = None
+    metrics_port: int | None = None
+    metrics_host: str | None = None
+    local_dirs: str | None = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,14 @@ class Call:
     def project(self) -> ProjectArguments:
         flags = self.flags
         variables = _variables(flags["vars"])
-        return ProjectArguments(flags["project_dir"], flags["target"], variables, flags["target_path"], self.secrets)
+        return ProjectArguments(
+            flags["project_dir"],
+            flags["target"],
+            variables,
+            flags["target_path"],
+            self.secrets,
+            self.report.of_project,
+        )
 
     @property
     def selection(self) -> Selection:

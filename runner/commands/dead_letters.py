@@ -18,6 +18,7 @@ from runner.counts import counted, enumeration
 from runner.errors import RunnerError, RunnerErrors, Where, excerpt, from_here
 from runner.files import read_text, write_whole
 from runner.project.inputs import RECORDS, Source
+from runner.project.node_results import NodeResults
 from runner.project.waivers import with_waiver
 from runner.run.run import Run
 from runner.run.workspace import Selection, Workspace
@@ -333,11 +334,23 @@ def _waive(call: Call, run: Run, letters: DeadLetters, asked: Asked) -> Callable
     row = _one(letters, asked)
     waiver = {"reason": row["reason"], "detail": row["shape"], "table": row["named"], "because": asked.because}
     said = {name: value for name, value in {**waiver, "until": asked.until}.items() if value}
-    return partial(_write_waiver, call, run.project.root / "project.yml", row["source"], said)
+    from runner.run.dead_letters import Chosen
+
+    # The id may be that of one message, and the waiver is for its group.
+    groups = _letters(run, Chosen(id=row["group_id"])).groups()
+    waived = [one for one in groups if one["state"] == "open"]
+    recorded = partial(
+        NodeResults(run.project).waived,
+        run.graph.nodes[_source_of(run, row).model],
+        sum(one["messages"] for one in waived),
+    )
+    return partial(_write_waiver, call, run.project.root / "project.yml", row["source"], said, recorded)
 
 
-def _write_waiver(call: Call, file: Path, source: str, waiver: Mapping[str, str]) -> None:
-    """Writes a waiver; leaves the file as it was, and raises what is wrong with it, if it cannot be read then."""
+def _write_waiver(call: Call, file: Path, source: str, waiver: Mapping[str, str], recorded: Callable[[], None]) -> None:
+    """Writes a waiver, and records that its dead letters are not open any more; leaves the file as it was, and raises
+    what is wrong with it, if it cannot be read then.
+    """
     before = read_text(file)
     write_whole(file, with_waiver(before, source, waiver))
     try:
@@ -345,6 +358,7 @@ def _write_waiver(call: Call, file: Path, source: str, waiver: Mapping[str, str]
     except (RunnerError, RunnerErrors):
         write_whole(file, before)
         raise
+    recorded()
     call.report.payload(f"waived in {from_here(file)}: {waiver['reason']}, {waiver.get('detail', 'any detail')}")
 
 

@@ -32,6 +32,7 @@ from runner.project.inputs import Catalog, Messages, Source, Target
 from runner.project.nodes import Project
 from runner.render import name as quoted
 from runner.report import Report
+from runner.run.inventory import LOCAL_DIRS, disks
 from runner.run.workspace import ProjectArguments, Workspace, read_project_of
 
 if TYPE_CHECKING:
@@ -41,10 +42,6 @@ DISTRIBUTION = "changelog-runner"
 OLDEST_JAVA = 17
 INSTALL_JAVA = f"install Java {OLDEST_JAVA} or later, and put it in PATH or in JAVA_HOME"
 SECONDS_FOR_JAVA = 60
-# The bytes on a disk without which no run can be expected to end.
-LEAST_SPACE = 100_000_000
-# If the variable is set, Spark does not look at the setting.
-LOCAL_DIR, LOCAL_DIRS = "spark.local.dir", "SPARK_LOCAL_DIRS"
 SECONDS_TO_WRITE = 300.0
 CHARACTERS_OF_LOG = 500
 MEGABYTE = 1e6
@@ -166,21 +163,13 @@ def _project(arguments: ProjectArguments) -> tuple[Project | None, list[Finding]
 
 def _spaces(target: Target, local_dirs: str | None = None) -> Iterator[Finding]:
     """Checks the space on the disks of this machine that a run writes to."""
-    places = {} if is_uri(target.path) else {"space for tables": target.path}
-    if not target.remote:
-        folders = (local_dirs or target.spark.get(LOCAL_DIR, tempfile.gettempdir())).split(",")
-        places |= {f"space for Spark{f' {number}' if number > 1 else ''}": one for number, one in enumerate(folders, 1)}
-    place_of_spark = LOCAL_DIRS if local_dirs else LOCAL_DIR
-    for what, place in places.items():
-        folder = Path(place).absolute()
-        nearest = next(one for one in (folder, *folder.parents) if one.exists())
-        space = shutil.disk_usage(nearest)
-        if not space.total:  # a file system of the kernel's own, and some that lie behind a network
-            yield Finding(what, UNKNOWN, f"the file system of {place} does not tell its size")
+    for disk in disks(target, local_dirs):
+        what = f"space for {disk.what}"
+        if disk.free is None:
+            yield Finding(what, UNKNOWN, f"the file system of {disk.place} does not tell its size")
             continue
-        found = f"{grouped(space.free // 1_000_000)} MB free for {place}"
-        to_do = f"make space there, or choose another folder: {'path' if what.endswith('tables') else place_of_spark}"
-        yield Finding(what, *((GOOD, found) if space.free >= LEAST_SPACE else (WRONG, found, to_do)))
+        found = f"{grouped(disk.free // 1_000_000)} MB free for {disk.place}"
+        yield Finding(what, *((WRONG, found, disk.to_do) if disk.is_full else (GOOD, found)))
 
 
 def _mistake(what: str, error: RunnerError) -> Finding:

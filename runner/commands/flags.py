@@ -131,8 +131,8 @@ def option(flags: str, help: str, type: Any = None, **settings: Any) -> click.Op
     metavar = next((word for word in flags.split() if word not in names), None)
     kind = Choice(type) if isinstance(type, tuple) else Number() if type is int else type
     # None, not False: False would make the value of an option optional.
-    is_flag = True if not metavar and not type else None
-    return click.Option(names, help=help, type=kind, metavar=metavar, is_flag=is_flag, **settings)
+    settings = {"is_flag": True if not metavar and not type else None, **settings}
+    return click.Option(names, help=help, type=kind, metavar=metavar, **settings)
 
 
 def argument(name: str, help: str, choices: Sequence[str] | None = None, **settings: Any) -> click.Argument:

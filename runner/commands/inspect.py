@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import date, datetime, timezone
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,11 @@ from runner.counts import counted
 from runner.errors import Problems, RunnerWarning, Where
 from runner.files import write_whole
 from runner.grid import json_text
-from runner.project.inputs import Waiver
-from runner.project.mirror import Acknowledged, MirrorQuery
-from runner.project.nodes import DECLARED, TESTS, Case, DataTest, Model, Node, Project, SourcesView
+from runner.project.nodes import DECLARED, TESTS, Case, DataTest, Model, Node, SourcesView
 from runner.project.parse import Nodes
 from runner.project.project import unread
 from runner.project.templates import Templates
+from runner.project.waivers import ended_waivers
 from runner.report import Report
 from runner.run.workspace import Workspace, format_renderer, read_nodes, read_project_of, saved_selectors
 from runner.spec.formats import FormatFolders
@@ -105,29 +104,13 @@ def check(call: Call) -> int:
     assert nodes
     nodes.graph()
     today = datetime.now(timezone.utc).date()
-    for warning in (*unread(project.root), *mirrors.warnings, *_ended(project, nodes.by_name.values(), today)):
+    for warning in (*unread(project.root), *mirrors.warnings, *ended_waivers(project, nodes.by_name.values(), today)):
         call.report.warn(warning)
     counts = Counter(node.resource_type for node in nodes.by_name.values())
     counts["format"] = len(formats)
     words = (counted(count, kind.replace("_", " ")) for kind, count in sorted(counts.items()))
     call.report.payload(f"{call.report.verdict}: {', '.join(words)}")
     return 0
-
-
-def _ended(project: Project, nodes: Iterable[Node], today: date) -> Iterator[RunnerWarning]:
-    """Yields a warning for each waiver, and for what is acknowledged in mirrors, that holds no more: what it was about
-    counts again.
-    """
-    queries = (node.model.query for node in nodes if node.model)
-    mirrors = [query.mirror for query in queries if isinstance(query, MirrorQuery)]
-    # A rule has one place for all its mirrors, and a mirror may have two tables.
-    noted = {(one.where, one): one for mirror in mirrors for one in mirror.acknowledged}
-    waivers: list[Waiver | Acknowledged] = [one for source in project.sources for one in source.dead_letters.waived]
-    for known in (*waivers, *noted.values()):
-        if known.has_ended(today):
-            what = f"this held until {known.until}, and has ended: {known.because}"
-            hint = "if nothing is left of it, remove it; else set until to a later day"
-            yield RunnerWarning("waiver-ended", what, known.where, hint)
 
 
 def compile_(call: Call, inline: str | None, runnable: bool) -> int:

@@ -9,11 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from runner.commands.arguments import TRIGGER, Call, RunArguments
+from runner.commands.arguments import METRICS_HOST, TRIGGER, Call, RunArguments
 from runner.commands.session import session
 from runner.counts import counted
 from runner.errors import RunnerError
 from runner.project.inputs import Deferred
+from runner.project.node_results import NodeResults
 from runner.project.nodes import TESTS, Node
 from runner.project.project import unread
 from runner.project.state import (
@@ -26,6 +27,9 @@ from runner.project.state import (
     unreadable,
 )
 from runner.report import Report
+from runner.run.inventory import LOCAL_DIRS
+from runner.run.metrics import Metrics
+from runner.run.recording import Recorder
 from runner.run.results import Result
 from runner.run.run import Run, Settings
 from runner.run.schedule import Schedule
@@ -43,7 +47,10 @@ def execute(call: Call, **flags: Any) -> int:
     """Runs the command of this name with the flags of the command line."""
     if flags.get("unit_only") and flags["data_only"]:
         raise RunnerError("usage", "argument --data: not allowed with argument --unit", hint="runner test --help")
-    return run_nodes(call.command, RunArguments(call.project, call.selection, **flags), call.report)
+    local_dirs = call.environment.get(LOCAL_DIRS)
+    return run_nodes(
+        call.command, RunArguments(call.project, call.selection, local_dirs=local_dirs, **flags), call.report
+    )
 
 
 def run_nodes(command: str, arguments: RunArguments, report: Report) -> int:
@@ -53,6 +60,10 @@ def run_nodes(command: str, arguments: RunArguments, report: Report) -> int:
     if arguments.trigger:
         hint = f"runner run --continuous --trigger {arguments.trigger}"
         raise RunnerError("usage", "--trigger is only for --continuous", hint=hint)
+    for flag, value in (("--metrics-port", arguments.metrics_port), ("--metrics-host", arguments.metrics_host)):
+        if value is not None:
+            hint = f"runner run --continuous {flag} {value}; or --metrics FILE"
+            raise RunnerError("usage", f"{flag} is only for --continuous", hint=hint)
     if arguments.threads < 1:
         raise RunnerError("usage", f'"--threads" must be at least 1, not "{arguments.threads}"')
     workspace = _workspace(arguments, report)
@@ -63,8 +74,10 @@ def run_nodes(command: str, arguments: RunArguments, report: Report) -> int:
     run = Run(workspace, command, nodes, _settings(workspace, nodes, arguments))
     if run.settings.deferred:
         report.say(f'what is neither selected nor here is read at "{run.settings.deferred.target.path}"')
-    with session(run, report, may_be_small=True):
+    metrics = Metrics(arguments.metrics, arguments.local_dirs, report.warn)
+    with metrics.of(run), session(run, report, may_be_small=True):
         land_and_build(run, command, arguments, report)
+    NodeResults(run.project).keep_only(run.graph.nodes.values())
     return run.exit_code
 
 
@@ -89,7 +102,8 @@ def _results(run: Run, arguments: RunArguments, report: Report) -> list[Result]:
     from runner.run.execute import Execution
 
     do = Execution(run).run
-    return Schedule(run.order, do, report, run.signals, arguments.threads, arguments.fail_fast).run()
+    recorder = Recorder(run, report, report.warn)
+    return Schedule(run.order, do, recorder, run.signals, arguments.threads, arguments.fail_fast).run()
 
 
 def _workspace(arguments: RunArguments, report: Report) -> Workspace:
@@ -176,10 +190,13 @@ def _run_continuously(arguments: RunArguments, report: Report) -> int:
         [*sources, *mirrors],
         Settings(arguments.full_refresh, accepts_loss=arguments.accept_loss),
     )
-    with session(run, report):
+    metrics = Metrics(arguments.metrics, arguments.local_dirs, report.warn)
+    host = arguments.metrics_host or METRICS_HOST
+    with metrics.of(run), metrics.served(run, host, arguments.metrics_port), session(run, report):
         from runner.run.continuous import Continuous
 
-        run.results = Continuous(run, report, interval, arguments.fail_fast).run()
+        recorder = Recorder(run, report, report.warn, partial(metrics.write, run))
+        run.results = Continuous(run, recorder, interval, arguments.fail_fast).run()
     return run.exit_code
 
 

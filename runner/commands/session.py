@@ -25,7 +25,7 @@ from runner.files import Damaged, is_uri
 from runner.project.inputs import ExternalTable, Source, Target
 from runner.project.nodes import Case, FunctionTest, Graph, Project, UnitTest
 from runner.report import Report
-from runner.run.results import Interrupted, Result
+from runner.run.results import INTERRUPTED, Interrupted, Result
 from runner.run.run import Run
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
     _write_project(run, run.compiled)
     graph = run.graph
     run.run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
-    began, is_written = time.monotonic(), False
+    report.of_run(run.run_id)
+    began, is_written, exit_code = time.monotonic(), False, None
     try:
         with run.signals, _locked(run, report, may_be_small) as spark:
             run.spark = spark
@@ -64,6 +65,7 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
                     _write(run, began)
                     is_written = True
     except KeyboardInterrupt:
+        exit_code = INTERRUPTED
         if run.results is None and not run.signals.only_count:
             why = "because the run was interrupted"
             run.results = [Result(node.name, node.resource_type, "skipped", why) for node in run.nodes]
@@ -72,7 +74,7 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
         raise
     finally:
         if is_written:
-            report.done(run.results or [])
+            report.done(run.results or [], time.monotonic() - began, run.exit_code if exit_code is None else exit_code)
 
 
 def _write_project(run: Run, compiled: Compiled) -> None:

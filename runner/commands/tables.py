@@ -16,6 +16,7 @@ from runner.errors import RunnerError, RunnerWarning, Where
 from runner.project.inputs import ExternalTable, Freshness, Source
 from runner.project.nodes import Graph, Model, Node
 from runner.render import name as quoted
+from runner.run.recording import Recorder
 from runner.run.results import Result
 from runner.run.run import Run, Settings
 from runner.run.schedule import Order, Schedule
@@ -127,8 +128,9 @@ def freshness(call: Call, action: str) -> int:
             results.append(execution.timed(node, partial(_measured, run, ages)))
             call.report.finished(node, results[-1], number, len(nodes))
     artifacts.write_ages(workspace.project, workspace.graph, results, ages)
-    call.report.done(results)
-    return 1 if any(result.has_failed for result in results) else 0
+    code = 1 if any(result.has_failed for result in results) else 0
+    call.report.done(results, sum(result.seconds for result in results), code)
+    return code
 
 
 def _has_age(node: Node) -> bool:
@@ -224,7 +226,7 @@ def maintain(call: Call, keep_days: int | None, history_days: int) -> int:
         # Tables that are maintained do not depend on each other.
         order = Order(Graph({node.name: replace(node, parents=()) for node in nodes}), [node.name for node in nodes])
         do = partial(Execution(run).timed, action=partial(_maintained, run, keep_days, history_days))
-        run.results = Schedule(order, do, call.report, run.signals).run()
+        run.results = Schedule(order, do, Recorder(run, call.report, call.report.warn), run.signals).run()
     return run.exit_code
 
 

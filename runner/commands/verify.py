@@ -59,8 +59,9 @@ def verify(
         options |= {"repairs": True, "writes": not dry_run, "taken_at": _taken_at(place, taken_at)}
         _check_repaired(nodes, call.report)
     results = _verified(Run(workspace, "verify", nodes), place, options, call.report)
-    call.report.done(results)
-    return int(any(result.has_failed for result in results) or all(result.status == "warn" for result in results))
+    code = int(any(result.has_failed for result in results) or all(result.status == "warn" for result in results))
+    call.report.done(results, sum(result.seconds for result in results), code)
+    return code
 
 
 def _taken_at(place: Database | Dump, text: str | None) -> str:

@@ -12,10 +12,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import NamedTuple
 
 from runner.errors import RunnerError, from_here, refused
 
@@ -66,6 +67,12 @@ class Holder:
     @property
     def process(self) -> Process:
         return Process(self.pid, self.start)
+
+    @property
+    def said(self) -> str:
+        """The process in words."""
+        since = self.since.replace("T", " ").replace("Z", " UTC")
+        return f"process {self.pid} of {self.user} on {self.host}, since {since}"
 
     def is_here(self) -> bool:
         return self.host == socket.gethostname()
@@ -186,6 +193,36 @@ class TableLocks:
         return self._folder / f"{table}.lock"
 
 
+class Held(NamedTuple):
+    """A lock whose file names a holder. `is_held` is True while the holder has it, False if the holder has died or did
+    not end as it should, None if this machine cannot tell.
+    """
+
+    table: str
+    holder: Holder
+    is_held: bool | None
+
+
+def locks_in(folder: Path) -> Iterator[Held]:
+    """Yields the locks in a folder that are held, or that a dead holder has left."""
+    for path in sorted(folder.glob("*.lock")):
+        # A file may not be for this user to read.
+        with suppress(OSError), path.open("rb") as file:
+            if holder := _read(file.fileno()):
+                yield Held(path.stem, holder, _is_held(file.fileno(), holder))
+
+
+def _is_held(file: int, holder: Holder) -> bool | None:
+    try:
+        # A run that comes at this moment waits for the lock, because the holder that it finds in the file is dead.
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(file, fcntl.LOCK_UN)
+    # Not all file systems tell other machines of locks.
+    return False if holder.is_here() else None
+
+
 def start_of(pid: int) -> str | None:
     """Returns the time when a process started, as the system writes it; None if the process has ended. A zombie counts
     as ended: it writes nothing, and may stay for ever.
@@ -267,8 +304,7 @@ def _held(table: str, holder: Holder | None) -> RunnerError:
             f'"{table}" is being written by an unknown process',
             hint="wait for it, or select other models",
         )
-    since = holder.since.replace("T", " ").replace("Z", " UTC")
-    who = f"process {holder.pid} of {holder.user} on {holder.host}, since {since}"
+    who = holder.said
     place = "" if holder.is_here() else f" on {holder.host}"
     return RunnerError(
         "target-held",

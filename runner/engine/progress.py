@@ -231,7 +231,9 @@ def has_new_input(source: Source, target: Target, recorded: Mapping[str, Any] | 
     checkpoint = checkpoint_of(target, source)
     try:
         read = checkpoint.paths_read()
-        return _landed(checkpoint) != dict(recorded) or any(str(file) not in read for file in _files(source.messages))
+        return _landed(checkpoint) != dict(recorded) or any(
+            str(file) not in read for file in files_to_read(source.messages)
+        )
     except (Damaged, OSError):
         return True
 
@@ -245,7 +247,7 @@ def _landed(checkpoint: Checkpoint) -> dict[str, Any]:
     return {"table": checkpoint.table(), "batch": checkpoint.newest_landed()}
 
 
-def _files(messages: Messages) -> Iterator[Path]:
+def files_to_read(messages: Messages) -> Iterator[Path]:
     """Yields the files of a source that Spark reads, and that are not empty."""
     inside = "**/*" if messages.kind.endswith("table") else "*"
     for path in matching(messages.local_pattern or ""):

@@ -1,13 +1,18 @@
-"""Waivers, written into a project.yml: the rest of its text stays as it is."""
+"""Waivers: written into a project.yml, of which the rest of the text stays as it is; and those that have ended."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import yaml
 
+from runner.errors import RunnerWarning
+from runner.project.inputs import Waiver
+from runner.project.mirror import Acknowledged, MirrorQuery
+from runner.project.nodes import Node, Project
 from runner.yaml_text import last_leaf
 
 
@@ -52,3 +57,19 @@ def _with_last(text: str, collection: Any, flow: str, lines: Sequence[str]) -> s
     end = len(text) if end < 0 else end
     indent = " " * collection.start_mark.column
     return text[:end] + "".join(f"\n{indent}{line}" for line in lines) + text[end:]
+
+
+def ended_waivers(project: Project, nodes: Iterable[Node], today: date) -> Iterator[RunnerWarning]:
+    """Yields a warning for each waiver, and for what is acknowledged in mirrors, that holds no more: what it was about
+    counts again.
+    """
+    queries = (node.model.query for node in nodes if node.model)
+    mirrors = [query.mirror for query in queries if isinstance(query, MirrorQuery)]
+    # A rule has one place for all its mirrors, and a mirror may have two tables.
+    noted = {(one.where, one): one for mirror in mirrors for one in mirror.acknowledged}
+    waivers: list[Waiver | Acknowledged] = [one for source in project.sources for one in source.dead_letters.waived]
+    for known in (*waivers, *noted.values()):
+        if known.has_ended(today):
+            what = f"this held until {known.until}, and has ended: {known.because}"
+            hint = "if nothing is left of it, remove it; else set until to a later day"
+            yield RunnerWarning("waiver-ended", what, known.where, hint)

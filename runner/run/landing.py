@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from runner.contract import Landed
@@ -20,7 +20,9 @@ from runner.engine.tables import check_consistency
 from runner.engine.versions import upgrade
 from runner.errors import full_refresh
 from runner.project.inputs import Messages, Source, Topics
+from runner.project.node_results import NodeResults
 from runner.project.topics import without_secrets
+from runner.run.dead_letters import Chosen
 from runner.run.reprocess import Reprocessing
 from runner.run.results import Result, Verdict, silences
 from runner.run.source_files import SourceFiles, shown
@@ -40,8 +42,11 @@ class Landing:
 
     def __init__(self, run: Run) -> None:
         self.run, self.compiled, self.spark, self.tables = run, run.compiled, run.spark, run.tables
-        self.reads, self.run_id = run.reads, run.run_id
+        self.reads, self.run_id, self.macro, self.project = run.reads, run.run_id, run.macro, run.project
+        self.nodes = run.graph.nodes
         self.files: dict[str, SourceFiles] = {}
+        # Source -> the number of its dead letters that are open, None until it is known.
+        self.open_letters: dict[str, int | None] = {}
 
     def land(self, source: Source) -> tuple[Landed, tuple[str, ...]]:
         """Lands new messages; returns what has landed, and notes for the user."""
@@ -192,7 +197,30 @@ class Landing:
         files, notes = self._found(source), self._refreshed(source.model)
         upgrade(self.tables.checkpoint(source.model))
         check_consistency(source.model, self.tables)
+        self.open_letters[source.name] = self._open_before(source)
         return notes + self._notes(source) + self._changed(source.model, files)
+
+    def _open_before(self, source: Source) -> int | None:
+        """Returns the number of dead letters that are open before a source lands; None if the table has to be asked
+        later, because messages land once more or no run has counted yet.
+        """
+        checkpoint = self.tables.checkpoint(source.model)
+        if checkpoint.newest_plan < 0:
+            return 0
+        has_again = checkpoint.again_waiting() or checkpoint.has_unfinished_batch
+        return None if has_again else NodeResults(self.project).read(self.nodes[source.model]).open
+
+    def count_open(self, source: Source, landed: Landed) -> None:
+        """Counts the dead letters of a source that are open after so much more has landed."""
+        before = self.open_letters.get(source.name)
+        if before is not None:
+            self.open_letters[source.name] = before + sum(landed.unexpected.values())
+            return
+        # A count that fails is made by a later run.
+        with suppress(QueryFailed), query_errors():
+            self.tables.changelog_view(source.model)
+            (row,) = self.spark.rows(self.macro("open_dead_letters", source, Chosen()))[1]
+            self.open_letters[source.name] = row["count"]
 
     def _started(self, source: Source, trigger: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
         """Starts the stream of a source that is ready; returns Spark's query, and notes on messages that are lost."""

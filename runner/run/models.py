@@ -80,6 +80,7 @@ class Models:
         self.views.was_made(node.name)
         if source.name in self.mirrored:
             self.seen.look(source)
+        self.landing.count_open(source, landed)
         result = self.landing.result(source, landed, notes, judged(source, landed))
         unknown = notes_on_landed(self.tables, source, landed.rows["row"], self.landing.run_id, began)
         return replace(result, notes=(*result.notes, *unknown))

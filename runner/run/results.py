@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from runner.compile.compiled import Promise
 
 FAILED = ("error", "fail")
+# The exit code of a command that a signal has stopped.
+INTERRUPTED = 130
 # The statuses of a source that has landed, the worst last.
 BADNESS = ("success", "warn", "fail")
 # The number of reasons of dead letters that are named.

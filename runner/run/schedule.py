@@ -230,8 +230,8 @@ class StopSignals:
     def __init__(self) -> None:
         self.count = 0
         self.only_count = False
-        self.cancel: Callable[[], None] = _do_nothing
-        self._end_at_once: Callable[[], None] = _do_nothing
+        self.cancel: Callable[[], None] = do_nothing
+        self._end_at_once: Callable[[], None] = do_nothing
         self._ended_at = 0.0
 
     def __enter__(self) -> StopSignals:
@@ -269,5 +269,5 @@ class StopSignals:
             self._end_at_once()
 
 
-def _do_nothing() -> None:
-    """Does nothing: used where nothing can be ended at once."""
+def do_nothing() -> None:
+    """Does nothing: used where nothing is to be done."""

@@ -38,10 +38,15 @@ from runner.secrets import Secrets
 from runner.spec.formats import FormatFolders
 
 
+def _tells_no_one(project: Project) -> None:
+    """Does nothing: used where nobody waits for the project."""
+
+
 @dataclass(frozen=True)
 class ProjectArguments:
     """The arguments that say which project to read, and how. If `project_dir` is None, the project is looked for from
-    the current folder upwards. The secrets that the project reads are added to `secrets`.
+    the current folder upwards. The secrets that the project reads are added to `secrets`; `was_read` is called with the
+    project.
     """
 
     project_dir: Path | None = None
@@ -49,6 +54,7 @@ class ProjectArguments:
     variables: Mapping[str, Any] = field(default_factory=dict)
     target_path: Path | None = None
     secrets: Secrets = field(default_factory=Secrets)
+    was_read: Callable[[Project], None] = _tells_no_one
 
 
 @dataclass(frozen=True)
@@ -73,9 +79,11 @@ Wanted = Callable[[Node], bool]
 
 def read_project_of(arguments: ProjectArguments) -> Project:
     """Returns the project of the arguments; raises all mistakes in its project.yml."""
-    return read_project(
+    project = read_project(
         arguments.project_dir, arguments.target, arguments.variables, arguments.target_path, arguments.secrets
     )
+    arguments.was_read(project)
+    return project
 
 
 def saved_selectors(project: Project) -> SavedSelectors:

@@ -22,6 +22,7 @@ from runner.errors import Problems
 from runner.files import read_text
 from runner.project.inputs import ExternalTable, Freshness, Source
 from runner.project.mirror import MirrorQuery
+from runner.project.node_results import NodeResults
 from runner.project.nodes import (
     DataTest,
     Exposure,
@@ -35,7 +36,6 @@ from runner.project.nodes import (
 )
 from runner.project.properties import doc_blocks
 from runner.project.sql_analysis import columns_read
-from runner.project.state import RESULTS, read_artifact, unique_id, unreadable
 from runner.secrets import Secrets
 from runner.site.mapping import mapping_of
 from runner.spec.formats import FormatFolders
@@ -76,7 +76,7 @@ def site_data(project: Project, graph: Graph, compiled: Compiled, formats: Forma
             {"name": name, "about": spec.about, "docs": spec.docs, "cases": _cases(graph, name)}
             for name, spec in specs.items()
         ],
-        "run": _last_run(project, graph),
+        "run": _results(project, graph),
         "landed": {"freshness": landed.freshness, "over_time": landed.over_time, "problem": landed.problem},
         "texts": {
             "nodes": {node.name: _texts(node, compiled) for node in shown},
@@ -206,31 +206,22 @@ def _cases(graph: Graph, name: str) -> int:
     return sum(node.format == name and node.resource_type == "unit_test" for node in graph.nodes.values())
 
 
-# --- the last run
+# --- results
 
 
-def _last_run(project: Project, graph: Graph) -> dict[str, Any] | None:
-    """Returns the results of the last run by the names of nodes that the project still has, None without a run."""
-    path = project.target_path / RESULTS
-    if not path.is_file():
-        return None
-    written = read_artifact(project.target_path, RESULTS)
-    names = {unique_id(project, node): name for name, node in graph.nodes.items()}
-    try:
-        results = {names[one["unique_id"]]: _result(one) for one in written["results"] if one["unique_id"] in names}
-        return {"at": written["metadata"]["generated_at"], "results": results}
-    except (KeyError, TypeError, AttributeError):
-        raise unreadable(path, "it is not what a run writes") from None
+def _results(project: Project, graph: Graph) -> dict[str, Any] | None:
+    """Returns the newest result of each node, whatever command ran it, and when the newest of them ended; None if there
+    are none.
+    """
+    recorded = NodeResults(project)
+    records = {name: recorded.read(node).results for name, node in graph.nodes.items() if node.runs}
+    results = {name: _result(entries[0]) for name, entries in records.items() if entries}
+    return {"at": max(one["ended"] for one in results.values()), "results": results} if results else None
 
 
-def _result(written: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "status": written["status"],
-        "seconds": written["execution_time"],
-        "message": written["message"],
-        "failures": written["failures"],
-        "rows": written["adapter_response"].get("rows", {}),
-    }
+def _result(entry: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {key: entry[key] for key in ("status", "ended", "seconds", "failures", "rows")}
+    return {**shown, "message": entry["message"] or None}
 
 
 def site_path(project: Project) -> Path:

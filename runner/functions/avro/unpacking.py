@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-import pyarrow
-
 # The most bytes that a block of a container, or a file in gzip, may unpack to. Blocks usually have some 64 KB.
 MAX_UNPACKED_BYTES = 1 << 28
 PART_BYTES = 1 << 22
@@ -89,6 +87,9 @@ def _snappy(packed: bytes) -> Iterator[bytes]:
             break
     if size > MAX_UNPACKED_BYTES:
         raise ValueError(f"it unpacks to {size} bytes, more than {MAX_UNPACKED_BYTES}")
+    # Commands that only look at checkpoints import this module, and loading the package would be half of their time.
+    import pyarrow
+
     data: bytes = pyarrow.Codec("snappy").decompress(body, size, asbytes=True)
     if zlib.crc32(data) != int.from_bytes(packed[-4:], "big"):
         raise ValueError("its checksum is wrong")
@@ -96,6 +97,8 @@ def _snappy(packed: bytes) -> Iterator[bytes]:
 
 
 def _zstandard(packed: bytes) -> Iterator[bytes]:
+    import pyarrow
+
     stream = pyarrow.CompressedInputStream(pyarrow.BufferReader(packed), "zstd")
     yield from iter(partial(stream.read, PART_BYTES), b"")
 

@@ -7,6 +7,10 @@ function statusBadge(name) {
   return result ? badge(result.status, result.status) : badge("not run", "quiet");
 }
 
+function instantText(instant) {
+  return instant.replace("T", " ").replace("Z", " UTC");
+}
+
 function heading(kind, title, ...beside) {
   return make("div", { class: "heading" }, make("p", { class: "kind" }, kind), make("h1", { tabindex: "-1" }, title), beside);
 }
@@ -27,7 +31,7 @@ function overview() {
     title: DATA.project.name,
     content: [
       heading(`target ${DATA.project.target}, ${DATA.project.storage}`, DATA.project.name,
-        make("p", { class: "quiet" }, DATA.run ? `last run ${DATA.run.at.replace("T", " ").replace("+00:00", " UTC")}` : "not run yet: runner build")),
+        make("p", { class: "quiet" }, DATA.run ? `last run ${instantText(DATA.run.at)}` : "not run yet: runner build")),
       DATA.project.about ? DATA.project.about.split(/\n\s*\n/).map((text) => make("p", { class: "about" }, text)) : null,
       tiles(),
       worst.length ? section("Needs a look", make("ul", { class: "plain" }, worst.map((node) => make("li", {}, statusBadge(node.name), " ", link(node.label, nodeHref(node.name)), " ", make("span", { class: "quiet" }, firstLine(RESULTS[node.name].message) || rowsText(RESULTS[node.name])))))) : null,
@@ -118,7 +122,7 @@ function facts(node) {
 function resultOf(name) {
   const result = RESULTS[name];
   if (!result) return null;
-  return section("Last result", make("p", {}, statusBadge(name), ` in ${result.seconds} s`,
+  return section("Last result", make("p", {}, statusBadge(name), ` ${instantText(result.ended)}, in ${result.seconds} s`,
     rowsText(result) ? `: ${rowsText(result)}` : "", result.failures ? `: ${numberText(result.failures)} rows fail` : ""),
     result.message ? make("pre", { tabindex: "0", role: "region", "aria-label": "message" }, result.message) : null);
 }
