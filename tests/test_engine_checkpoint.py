@@ -13,10 +13,10 @@ import pytest
 
 from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes
-from runner.engine.checkpoint import Checkpoint
+from runner.engine.checkpoint import REPLACED, Checkpoint
 from runner.engine.files import LocalFiles
 from runner.engine.offsets import TopicsNow
-from runner.engine.recorded import Fingerprint
+from runner.engine.recorded import Again, Fingerprint
 from runner.files import Damaged
 from runner.run.landing import Landing
 from runner.run.workspace import ProjectArguments, Workspace
@@ -100,22 +100,38 @@ def test_messages_land_once_more_in_batches_of_their_own(tmp_path: Path) -> None
     (tmp_path / "commits").mkdir()
     (tmp_path / "commits/0").write_text("v1\n{}")
     checkpoint.expect_again()
-    assert (checkpoint.again_waiting(), checkpoint.again_batches()) == ([], [])
+    assert (checkpoint.again_waiting(), checkpoint.again()) == ([], Again())
     for name in ("one", "two"):
         (tmp_path / "again" / name).mkdir(parents=True)
     checkpoint.expect_again()
-    assert (checkpoint.again_waiting(), checkpoint.again_batches()) == (["one", "two"], [1])
+    assert (checkpoint.again_waiting(), checkpoint.again()) == (["one", "two"], Again(frozenset({1})))
     log(tmp_path / "sources/1", "0", (f"file://{tmp_path}/again/one/part-0.parquet", 0))
     plan(tmp_path, 1, 0, 0)
     assert checkpoint.again_waiting() == ["one", "two"] and checkpoint.has_unfinished_batch
     checkpoint.expect_again()
-    assert checkpoint.again_batches() == [1, 2]
+    assert checkpoint.again() == Again(frozenset({1, 2}))
     (tmp_path / "commits/1").write_text("v1\n{}")
     assert checkpoint.again_waiting() == ["two"] and checkpoint.paths_read() == {"/in/a"}
     # The next file is entry 1 of its log, and comes with batch 2.
     log(tmp_path / "sources/0", "1", ("file:///in/b", 1))
     plan(tmp_path, 2, 1, 0)
     assert checkpoint.begun_files() == {"/in/b"} and checkpoint.paths_read() == {"/in/a"}
+
+
+def test_rows_are_replaced_by_messages_that_land_once_more(tmp_path: Path) -> None:
+    """Readers know the tables of such rows after the rows are gone; those of dead letters concern nobody."""
+    checkpoint = Checkpoint(LocalFiles(), str(tmp_path))
+    plan(tmp_path, 3, 0, 0)
+    checkpoint.files.write(f"{checkpoint.again_folder}/one/{REPLACED}", '{"tables": [["shop", "orders"], ["a"]]}')
+    checkpoint.expect_again()
+    checkpoint.expect_again()
+    tables = [["shop", "orders"], ["a"]]
+    expected = Again(frozenset(), frozenset({3, 4}), {3: tables, 4: tables})
+    assert checkpoint.again() == expected and expected.hides_rows
+    found = [expected.replaced_between(*one) for one in ((2, 3), (3, 4), (4, 9))]
+    assert found == [tables, tables, []]
+    checkpoint.write_removed()
+    assert not checkpoint.again().hides_rows and checkpoint.again().replaced == expected.replaced
 
 
 def test_a_fingerprint_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -253,6 +269,7 @@ def said_of_shop(folder: Path) -> list[str]:
     compiled = compile_nodes([node], workspace.templates, workspace.formats, library)
     checkpoint = Checkpoint(LocalFiles(), str(folder / "checkpoint"))
     checkpoint.files.write(f"{checkpoint.folder}/metadata", "{}")
-    landing = Landing(Mock(compiled=compiled, tables=Mock(checkpoint=lambda _: checkpoint)))
+    meaning = compiled.nodes[node.name].meaning
+    run = Mock(compiled=compiled, tables=Mock(checkpoint=lambda _: checkpoint), meaning_of=lambda _: meaning)
     assert node.model and node.model.source
-    return list(landing._notes(node.model.source, compiled.nodes[node.name].meaning))
+    return list(Landing(run)._notes(node.model.source))

@@ -46,11 +46,7 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
     began, is_written, exit_code = time.monotonic(), False, None
     try:
         with run.signals, _locked(run, report, may_be_small) as spark:
-            run.spark = spark
-            for rename in run.renames.carry_out():
-                report.say(str(rename))
-            run.begin(spark)
-            report.measuring(spark.measures.now)
+            _begin(run, spark, report)
             try:
                 yield
             except Interrupted as interrupted:
@@ -75,6 +71,19 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
     finally:
         if is_written:
             report.done(run.results or [], time.monotonic() - began, run.exit_code if exit_code is None else exit_code)
+
+
+def _begin(run: Run, spark: Spark, report: Report) -> None:
+    """Begins the work of a run: what has another name now gets it first."""
+    from runner.engine.copies import check_whole
+
+    run.spark = spark
+    # Nothing is renamed in a target that is half a copy.
+    check_whole(run.tables)
+    for rename in run.renames.carry_out():
+        report.say(str(rename))
+    run.begin(spark)
+    report.measuring(spark.measures.now)
 
 
 def _write_project(run: Run, compiled: Compiled) -> None:
