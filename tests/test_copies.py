@@ -143,7 +143,7 @@ def test_a_copy_that_is_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.
     lived(made, "parquet")
     before, words = tables(made, "parquet"), ("copy", "-t", "parquet", "--to", "backup")
     write = LocalFiles.write
-    for moment in (2, 3, 15, 24, 30):
+    for moment in (2, 3, 15, 16, 18):
         left = iter(range(moment))
 
         def interrupted(files: LocalFiles, path: str, text: str, left: Iterator[int] = left) -> None:

@@ -157,7 +157,9 @@ class Copies:
         own = self.sum_of(table, self.own)
         is_there = self.is_there(table, self.other)
         if table.source:
-            if not (is_there and self.other.storage.has_changelog(table.name) and self._equals(table, own)):
+            # The checkpoint comes after the table, which is whole once the checkpoint names it.
+            is_filled = is_there and self.other.checkpoint(table.name).table() is not None
+            if not (is_filled and self.other.storage.has_changelog(table.name) and self._equals(table, own)):
                 self._copy_changelog(table)
             self._copy_checkpoint(table.name, table.source)
         elif not (is_there and self._is_whole(table) and self._equals(table, own)):
