@@ -56,7 +56,7 @@ def make(name: str) -> None:
     # Checksums are of files as they are here, where paths are others.
     for path in PLACE.rglob(".*.crc"):
         path.unlink()
-    for other in ("target", "lake/_locks", "lake/_catalog"):
+    for other in ("target", "lake/_locks", "lake/_catalog", "lake/_node_results"):
         shutil.rmtree(PLACE / other, ignore_errors=True)
     shutil.rmtree(HERE / name, ignore_errors=True)
     shutil.copytree(PLACE, HERE / name)
