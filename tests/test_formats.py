@@ -247,3 +247,11 @@ def test_names_of_a_key_in_avro_are_a_list_or_a_text(project, runner, kind: str,
     ran = runner("formats", "check", "g")
     assert ran.code == (0 if is_good else 2)
     assert is_good or 'error[schema-field]: in the schema, "pk" is not a list\n  --> formats/g.yml:5:7\n' in ran.err
+
+
+def test_lists_of_rows_that_have_no_image_before(project, runner) -> None:
+    spec = "{about: ours, each: [rows], op: {by: op, cases: {i: insert}}, after: rows, key: {columns: [id]}}"
+    project({"project.yml": f"sources:\n  - name: shop\n    files: in/*\n    format: {spec}\n"})
+    ran = runner("compile", "-q", "-s", "shop_to_changelog")
+    assert ran.code == 0 and "cast(null as map<string,string>) as found_before" in ran.out, ran.err
+    assert "case verdict end" not in " ".join(ran.out.split())

@@ -87,7 +87,10 @@ class Rows:
         before = [(sql_text(one), "row") for one in self.images.before.own]
         before += [(sql_text(one), self.sql("nth_of", "rows_before")) for one in self.images.before_updates]
         after = [(self._is(own), "row")] if (own := self.images.after.own) else []
-        found = {"found_before": self.sql("simple_cases", "verdict", before), "found_after": self.sql("cases", after)}
+        found = {
+            "found_before": self.sql("simple_cases", "verdict", before) if before else self.sql("null_of", MAP),
+            "found_after": self.sql("cases", after) if after else self.sql("null_of", MAP),
+        }
         lists = list(map(self.header.field, long_fields))
         raw = self.sql("raw_without_rows" if keeps_all else "if_refused", "raw")
         return self.sql("each_row", lists, raw, added, {**found, **of_rows})
