@@ -47,7 +47,7 @@ select * from {{ own }}
 {%- endif -%}
 {%- endmacro -%}
 {%- macro places_in(changelog, batches, place) -%}
-select {{ place }} as place, max(batch) as batch from {{ changelog }} where batch in ({{ batches | sort | join(', ') }}) group by all
+select place, max(batch) as batch from (select {{ place }} as place, batch from {{ changelog }} where batch in ({{ batches | sort | join(', ') }})) group by place
 {%- endmacro -%}
 {%- macro is_older(place) -%} again.batch > own.batch and again.place = {{ place }} {%- endmacro -%}
 

@@ -329,3 +329,21 @@ def test_killed_commands_land_each_message_once(
     assert rows == made.rows(query, *target) and mirror == made.rows("select id, n from orders order by id", *target)
     with capsys.disabled():
         print(f"\n{storage}: killed {dict(hit)}; {len(rows)} messages, each landed once")
+
+
+@pytest.mark.parametrize("storage", ["delta", "iceberg"])
+def test_what_nobody_sees_is_removed(tmp_path: Path, storage: str) -> None:
+    """Where a storage changes rows, maintenance leaves no dead letter in a table whose message has landed since."""
+    target = ("-t", storage)
+    made = project(tmp_path, WRONG)
+    made.run("run", *target)
+    made.write({"formats/mine.yml": RIGHT})
+    made.ok("dead-letters", "land", *target)
+    seen = changelog(made, *target)
+    made.ok("maintain", "-s", "shop_to_changelog", *target)
+    assert (
+        json.loads((made / f"lake/{storage}/_checkpoints/shop_to_changelog/_again.json").read_text())["letters"] == []
+    )
+    assert changelog(made, *target) == seen and len(seen) == 6
+    made.ok("run", *target)
+    assert changelog(made, *target) == seen
