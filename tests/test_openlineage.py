@@ -156,6 +156,16 @@ def test_a_signal_aborts_what_runs(tmp_path: Path) -> None:
     ]
 
 
+def test_a_run_goes_on_if_a_seed_that_it_does_not_read_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "seeds").mkdir()
+    (tmp_path / "seeds/codes.csv").write_text("a,b\n1\n")
+    project = Events(tmp_path)
+    with project.events.of_run():
+        project.node("orders", "success")
+        project.run.results = []
+    assert "columnLineage" not in project.ending("orders")["outputs"][0]["facets"]
+
+
 def test_tables_in_a_catalog_have_its_names(tmp_path: Path) -> None:
     project = Events(tmp_path)
     catalog = SimpleNamespace(name="lake", schema="cdc")

@@ -150,9 +150,17 @@ def _address(yaml: Yaml, filler: Filler) -> Address:
 def _url(yaml: Yaml, filler: Filler) -> str:
     """Returns a URL; empty if the environment gives none."""
     url = filler.text(yaml)
-    if url and not (url.startswith(("http://", "https://")) and urlsplit(url).hostname):
-        raise yaml.error("hook-invalid", "a url begins with https:// or http://", "write the whole address")
+    if url and not _is_whole(url):
+        what = "a url begins with https:// or http://, and has no blanks"
+        raise yaml.error("hook-invalid", what, "write the whole address")
     return url
+
+
+def _is_whole(url: str) -> bool:
+    try:
+        return url.startswith(("http://", "https://")) and url.split() == [url] and bool(urlsplit(url).hostname)
+    except ValueError:  # brackets that hold no address
+        return False
 
 
 def _timeout(yaml: Yaml | None) -> float:

@@ -185,7 +185,7 @@ class Delivery:
 
     @property
     def has_ended(self) -> bool:
-        return not self.thread.is_alive() or time.monotonic() > self.until + KILLED_WITHIN
+        return not self.thread.is_alive() or time.monotonic() >= self.until + KILLED_WITHIN
 
     def wait(self) -> None:
         """Waits until the delivery has ended, or its time is over."""

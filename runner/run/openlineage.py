@@ -10,14 +10,14 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from runner.compile.column_lineage import Columns, columns_of_models
 from runner.contract import COLUMNS
-from runner.errors import RunnerWarning
+from runner.errors import RunnerError, RunnerErrors, RunnerWarning
 from runner.files import is_uri
 from runner.project.inputs import ExternalTable, Messages, Target
 from runner.project.mirror import MirrorQuery
@@ -144,9 +144,7 @@ class LineageEvents:
         if not node.model:
             return inputs, []
         output = self._dataset(run, node)
-        if run not in self.columns:
-            self.columns[run] = columns_of_models(run.graph, run.compiled)
-        columns = self.columns[run].get(node.name) or {"names": [], "from": {}}
+        columns = self._columns(run).get(node.name) or {"names": [], "from": {}}
         types = _types(node)
         fields = [{"name": name, **({"type": types[name]} if name in types else {})} for name in columns["names"]]
         origins = {name: self._fields(run, ends) for name, ends in columns["from"].items()}
@@ -154,6 +152,14 @@ class LineageEvents:
         facets = {"schema": {"fields": fields}} if fields else {}
         output["facets"] = _facets(**facets, **({"columnLineage": {"fields": lineage}} if lineage else {}))
         return inputs, [output]
+
+    def _columns(self, run: Run) -> Mapping[str, Columns]:
+        """Returns the columns of models; none if a file that says them, such as a seed, cannot be read."""
+        if run not in self.columns:
+            self.columns[run] = {}
+            with suppress(RunnerError, RunnerErrors, OSError):
+                self.columns[run] = columns_of_models(run.graph, run.compiled)
+        return self.columns[run]
 
     def _fields(self, run: Run, ends: Iterable[list[str]]) -> list[Json]:
         known = dict.fromkeys(self._origins(run, ends))
