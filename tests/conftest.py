@@ -13,7 +13,9 @@ from hypothesis import HealthCheck, settings
 from runner.cli import main
 from runner.compile.query import compile_format
 from runner.project.project import project_folders
+from runner.run import notifications
 from runner.sandbox import TracingSandbox
+from tests.answers import Server
 
 pytest_plugins = ["tests.durations", "tests.spark_fixtures"]
 
@@ -135,3 +137,20 @@ def runner(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
         return Ran(main(words), *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]]:
+    """Starts servers that answer with these codes."""
+    servers: list[Server] = []
+    for variable in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(notifications, "PAUSE", 0.01)
+
+    def start(*codes: int) -> Server:
+        servers.append(Server(*codes))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runner.site.page import columns_of_models
+from runner.compile.column_lineage import columns_of_models
 from tests.landed import Project, files_of
 from tests.small_format import SMALL, message
 

@@ -20,6 +20,7 @@ from runner import cli, contract
 from runner.project import (
     dead_letters,
     nodes,
+    notifications,
     parse,
     project,
     properties,
@@ -167,6 +168,9 @@ def test_every_project_key_is_documented() -> None:
     words = documented("runner.md") | documented("models.md")
     for key in [
         *project.KEYS,
+        *notifications.HOOK_KEYS,
+        *notifications.OPENLINEAGE_KEYS,
+        *notifications.STATES,
         *targets.TARGET_KEYS,
         *settings.SETTINGS,
         *STORAGES,

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 from prometheus_client import parser as older_text
 from prometheus_client.openmetrics import parser as openmetrics
 
@@ -133,6 +134,47 @@ def test_a_mirror_that_failed(project: Project, written: dict[str, str]) -> None
     # The page says so too, though the last command ran something else.
     project.ok("test", "-s", "conserved_shop")
     assert status(project)[0] == 1
+
+
+def test_hooks_are_told_of_a_failure_and_of_its_end(project: Project) -> None:
+    to_file = '[sh, -c, "cat >> told.jsonl; echo >> told.jsonl"]'
+    hooks = f"on_failure: [{{command: {to_file}}}, {{command: [./nowhere]}}], on_recovery: {{command: {to_file}}}"
+    project.write({"project.yml": f"{SOURCES}notify: {{{hooks}}}\n", "models/m.yml": MIRROR % ", where: 'id / 0 > 1'"})
+    failed = project.run("run", "-s", "orders")
+    # A hook that fails is a warning; the exit code is that of the run.
+    assert failed.code == 1 and failed.err.count("warning[hook-failed]") == 1, failed.err
+    project.write({"models/m.yml": MIRROR % ""})
+    for _ in range(2):
+        assert project.run("build", "-s", "orders").code == 0
+    told = [json.loads(line) for line in (project / "told.jsonl").read_text().splitlines()]
+    assert [(one["state"], one["command"], [node["name"] for node in one["nodes"]]) for one in told] == [
+        ("failure", "run", ["orders"]),
+        ("recovery", "build", ["orders"]),
+    ]
+    assert told[0]["nodes"][0]["message"].startswith("[DIVIDE_BY_ZERO]") and told[0]["run_id"] != told[1]["run_id"]
+
+
+def test_events_of_a_build(project: Project) -> None:
+    project.write({"project.yml": f"{SOURCES}openlineage: {{file: events.jsonl}}\n", "in/2.jsonl": f"{message(3)}\n"})
+    project.ok("build", "-s", "shop_to_changelog+", "--full-refresh")
+    told = [json.loads(line) for line in (project / "events.jsonl").read_text().splitlines()]
+    for event in told:
+        Draft202012Validator(pages.table("openlineage")).validate(event)
+    assert {one["eventType"] for one in told} == {"START", "COMPLETE"}
+    by_run: dict[str, list[str]] = {}
+    for one in told:
+        by_run.setdefault(one["run"]["runId"], []).append(one["eventType"])
+    assert set(map(tuple, by_run.values())) == {("START", "COMPLETE")}
+    assert (told[0]["job"]["name"], told[-1]["job"]["name"]) == ("shop.build", "shop.build")
+    ended = {one["job"]["name"]: one for one in told if one["eventType"] == "COMPLETE"}
+    rows = {
+        name: one["outputs"][0]["outputFacets"]["outputStatistics"]["rowCount"]
+        for name, one in ended.items()
+        if one["outputs"] and "outputFacets" in one["outputs"][0]
+    }
+    assert (rows["shop.shop_to_changelog"], rows["shop.orders"]) == (3, 3)
+    # Where the event says, there is the table.
+    assert Path(ended["shop.orders"]["outputs"][0]["name"]).is_dir()
 
 
 def test_a_run_that_was_killed_leaves_a_batch(project: Project) -> None:

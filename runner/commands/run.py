@@ -29,6 +29,8 @@ from runner.project.state import (
 from runner.report import Report
 from runner.run.inventory import LOCAL_DIRS
 from runner.run.metrics import Metrics
+from runner.run.notifications import Notifier
+from runner.run.openlineage import LineageEvents
 from runner.run.recording import Recorder
 from runner.run.results import Result
 from runner.run.run import Run, Settings
@@ -75,15 +77,23 @@ def run_nodes(command: str, arguments: RunArguments, report: Report) -> int:
     if run.settings.deferred:
         report.say(f'what is neither selected nor here is read at "{run.settings.deferred.target.path}"')
     metrics = Metrics(arguments.metrics, arguments.local_dirs, report.warn)
-    with metrics.of(run), session(run, report, may_be_small=True):
-        land_and_build(run, command, arguments, report)
+    notifier, events = Notifier(run, report.warn, report.say), LineageEvents(run, report.warn)
+    with notifier.at_end(), events.of_run(), metrics.of(run), session(run, report, may_be_small=True):
+        land_and_build(run, command, arguments, report, notifier, events)
     NodeResults(run.project).keep_only(run.graph.nodes.values())
     return run.exit_code
 
 
-def land_and_build(run: Run, command: str, arguments: RunArguments, report: Report) -> None:
+def land_and_build(
+    run: Run,
+    command: str,
+    arguments: RunArguments,
+    report: Report,
+    notifier: Notifier | None = None,
+    events: LineageEvents | None = None,
+) -> None:
     """Runs the nodes of a run in its session, and those of tables that the run has met; sets the results."""
-    run.results = _results(run, arguments, report)
+    run.results = _results(run, arguments, report, notifier, events)
     workspace = run.seen.project_now()
     for warning in workspace.mirrors.warnings:
         if warning not in run.workspace.mirrors.warnings:
@@ -91,18 +101,20 @@ def land_and_build(run: Run, command: str, arguments: RunArguments, report: Repo
     new = [] if workspace is run.workspace else _nodes(workspace, command, arguments)
     if new := [node for node in new if node.name not in run.graph.nodes]:
         with run.of_new_tables(workspace, new) as more:
-            run.results += _results(more, arguments, report)
+            run.results += _results(more, arguments, report, notifier, events)
     for source in run.sources_landed:
         if without := workspace.unmirrored(run.seen.of(source)):
             report.warn(without)
 
 
-def _results(run: Run, arguments: RunArguments, report: Report) -> list[Result]:
+def _results(
+    run: Run, arguments: RunArguments, report: Report, notifier: Notifier | None, events: LineageEvents | None
+) -> list[Result]:
     """Runs the nodes of a run in their order; returns their results."""
     from runner.run.execute import Execution
 
     do = Execution(run).run
-    recorder = Recorder(run, report, report.warn)
+    recorder = Recorder(run, report, report.warn, saw=notifier.saw if notifier else None, events=events)
     return Schedule(run.order, do, recorder, run.signals, arguments.threads, arguments.fail_fast).run()
 
 
@@ -192,10 +204,12 @@ def _run_continuously(arguments: RunArguments, report: Report) -> int:
     )
     metrics = Metrics(arguments.metrics, arguments.local_dirs, report.warn)
     host = arguments.metrics_host or METRICS_HOST
-    with metrics.of(run), metrics.served(run, host, arguments.metrics_port), session(run, report):
+    notifier, events = Notifier(run, report.warn, report.say), LineageEvents(run, report.warn)
+    served = metrics.served(run, host, arguments.metrics_port)
+    with notifier.at_end(), events.of_run(), metrics.of(run), served, session(run, report):
         from runner.run.continuous import Continuous
 
-        recorder = Recorder(run, report, report.warn, partial(metrics.write, run))
+        recorder = Recorder(run, report, report.warn, partial(metrics.write, run), notifier.saw_batch, events)
         run.results = Continuous(run, recorder, interval, arguments.fail_fast).run()
     return run.exit_code
 

@@ -34,7 +34,8 @@ class NodeRecord:
     them by status, `rows` what was written, `reasons` the dead letters, and `seconds` is the time that they took.
     `landed` is the time when messages landed last, `built` when the node last did not fail, `maintained` when its table
     was. Of a source, `open` is the number of dead letters that are neither waived nor landed since, None if it is not
-    known, and `limit` says which limit they have reached, empty if none.
+    known, and `limit` says which limit they have reached, empty if none. `is_told` is True if hooks were told that the
+    node has failed, and not yet that it is well again.
     """
 
     results: tuple[Entry, ...] = ()
@@ -47,6 +48,7 @@ class NodeRecord:
     maintained: str = ""
     open: int | None = None
     limit: str = ""
+    is_told: bool = False
 
     @property
     def newest(self) -> Entry | None:
@@ -109,6 +111,10 @@ class NodeResults:
     def maintained(self, node: Node, at: str) -> None:
         """Records that the table of a node was maintained; raises OSError."""
         self._write(node, replace(self.read(node), maintained=at))
+
+    def told(self, node: Node, is_told: bool) -> None:
+        """Records whether hooks know the node as one that has failed; raises OSError."""
+        self._write(node, replace(self.read(node), is_told=is_told))
 
     def waived(self, node: Node, count: int) -> None:
         """Records that so many dead letters of a source are waived from now on; raises OSError."""

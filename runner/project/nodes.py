@@ -12,6 +12,7 @@ from runner.errors import Problems, RunnerError, Where, nearest_or_all
 from runner.files import is_uri
 from runner.project.inputs import ExternalTable, Source, Target
 from runner.project.mirror import Mirror, MirrorQuery
+from runner.project.notifications import Hook, OpenLineage
 from runner.project.properties import Contract, TestConfig
 from runner.secrets import Secrets
 from runner.storage.data import Layout
@@ -287,6 +288,8 @@ class Project:
     macro_folders: tuple[Path, ...]
     target_path: Path
     secrets: Secrets = field(default_factory=Secrets, repr=False, compare=False)
+    hooks: tuple[Hook, ...] = field(default=(), repr=False, compare=False)
+    openlineage: OpenLineage | None = field(default=None, repr=False, compare=False)
 
     def beside_tables(self, name: str) -> Path:
         """Returns a folder of this machine: beside the tables or, where this machine does not see them, in the target

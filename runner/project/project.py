@@ -15,6 +15,7 @@ from runner.project.dead_letters import DEAD_LETTER_KEYS, WAIVER_KEYS
 from runner.project.dumps import AT_KEYS, DUMP_KEYS, FORMS, JDBC_KEYS
 from runner.project.inputs import DUMPS, Target
 from runner.project.nodes import Project
+from runner.project.notifications import HOOK_KEYS, OPENLINEAGE_KEYS, STATES, read_hooks, read_openlineage
 from runner.project.settings import SEED_SETTINGS, SETTINGS, read_folder_settings
 from runner.project.sources import SOURCE_KEYS, TABLE_KEYS, read_sources
 from runner.project.targets import TARGET_KEYS, read_target
@@ -26,7 +27,7 @@ from runner.spec.formats import FormatFolders
 from runner.storage.known import STORAGES
 from runner.yaml_text import Yaml, read_yaml
 
-KEYS = ("name", "target", "targets", "vars", "models", "seeds", "sources")
+KEYS = ("name", "target", "targets", "vars", "models", "seeds", "sources", "notify", "openlineage")
 HERE = Path(__file__).parent.parent
 BUILT_IN = HERE / "builtin" if (HERE / "builtin").is_dir() else HERE.parent
 
@@ -49,9 +50,7 @@ def read_project(
     secrets: Secrets,
 ) -> Project:
     """Returns the project for the chosen target, and adds what it reads to `secrets`; raises all mistakes at once."""
-    root = (project_dir or find_project(Path.cwd())).absolute()
-    if not (root / "project.yml").is_file():
-        raise RunnerError("project-missing", f'no project.yml in "{root}"', hint="start one with: runner init NAME")
+    root = _root(project_dir)
     yaml = read_yaml(root / "project.yml")
     problems = Problems()
     with problems.gathered():
@@ -64,8 +63,8 @@ def read_project(
         sources = read_sources(yaml.get("sources"), formats, root, Filler(all_vars, chosen, secrets))
     model_config = _folder_settings(yaml, root / "models", ".sql", SETTINGS, problems)
     seed_config = _folder_settings(yaml, root / "seeds", ".csv", SEED_SETTINGS, problems)
-    with problems.gathered():
-        name = yaml["name"].text() if yaml.get("name") else root.name
+    name = _name(yaml, root, problems)
+    told = _told(yaml, root, name, Filler(all_vars, chosen, secrets), problems)
     problems.raise_if_any()
     assert chosen
     return Project(
@@ -80,7 +79,31 @@ def read_project(
         macro_folders=project_folders(root, "macros"),
         target_path=(target_path or Path(os.environ.get("RUNNER_TARGET_PATH", root / "target"))).absolute(),
         secrets=secrets,
+        **told,
     )
+
+
+def _root(project_dir: Path | None) -> Path:
+    root = (project_dir or find_project(Path.cwd())).absolute()
+    if not (root / "project.yml").is_file():
+        raise RunnerError("project-missing", f'no project.yml in "{root}"', hint="start one with: runner init NAME")
+    return root
+
+
+def _name(yaml: Yaml, root: Path, problems: Problems) -> str:
+    with problems.gathered():
+        return yaml["name"].text() if yaml.get("name") else root.name
+    return ""
+
+
+def _told(yaml: Yaml, root: Path, name: str, filler: Filler, problems: Problems) -> dict[str, Any]:
+    """Returns the fields of a project that say who is told of its runs."""
+    told: dict[str, Any] = {}
+    with problems.gathered():
+        told["hooks"] = read_hooks(yaml.get("notify"), filler)
+    with problems.gathered():
+        told["openlineage"] = read_openlineage(yaml.get("openlineage"), root, name, filler)
+    return told
 
 
 def built_in_folder(name: str) -> Path:
@@ -181,6 +204,8 @@ def project_schema() -> Schema:
         "vars": {"type": "object"},
         "models": {"type": "object"},
         "sources": {"type": "array", "items": _source_schema()},
+        "openlineage": _object({**dict.fromkeys(OPENLINEAGE_KEYS, TEXT), "headers": {"type": "object"}}),
+        "notify": _object({event: _hooks_schema() for event in STATES}),
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -211,6 +236,13 @@ def _source_schema() -> Schema:
         "kafka": _object({**dict.fromkeys(KAFKA_KEYS, TEXT), "topics": TEXTS, "options": {"type": "object"}}),
     }
     return _object(source)
+
+
+def _hooks_schema() -> Schema:
+    """Returns the schema of one hook, or of a list of them."""
+    words, mapping = {"type": "array", "items": TEXT}, {"type": "object"}
+    hook = _object({**dict.fromkeys(HOOK_KEYS, TEXT), "command": words, "headers": mapping, "body": mapping})
+    return {"anyOf": [hook, {"type": "array", "items": hook}]}
 
 
 def _formats() -> Schema:

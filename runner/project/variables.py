@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from runner.errors import RunnerError, did_you_mean
@@ -73,9 +74,10 @@ class Filler:
     def _var(self, name: str, default: Any = NOT_GIVEN) -> Any:
         return variable(self.variables, name, default)
 
-    def text(self, yaml: Yaml) -> str:
+    def text(self, yaml: Yaml, context: Mapping[str, Any] = MappingProxyType({})) -> str:
+        """Returns a text with its templates filled in; they can also use the names in `context`."""
         text = yaml.text()
-        return fill(self.environment, text, yaml.where()) if "{{" in text or "{%" in text else text
+        return fill(self.environment, text, yaml.where(), context) if "{{" in text or "{%" in text else text
 
     def setting(self, name: str, yaml: Yaml) -> str:
         """Returns the value of a setting of Spark or a connector, which is a secret if its name says so."""

@@ -185,14 +185,14 @@ class Health:
             # A failure leaves something unfinished too, and says more.
             problems.append(f"{what}: {standing.unfinished}")
         elif newest and newest["status"] == "warn":
-            warnings.append(f"{what} warned {self._ago(newest['ended'])}: {_first_line(newest['message'])}")
+            warnings.append(f"{what} warned {self._ago(newest['ended'])}: {first_line(newest['message'])}")
         return problems, warnings
 
     def _failure(self, record: NodeRecord, newest: Mapping[str, Any]) -> str:
         """Returns in words when a node failed, for how long it has been failing, and why."""
         word, since = "was read in part" if newest["is_incomplete"] else "failed", record.failing_since
         first = f", first {self._ago(since)}" if since and since != newest["ended"] else ""
-        message = _first_line(newest["message"])
+        message = first_line(newest["message"])
         return f"{word} {self._ago(newest['ended'])}{first}{': ' if message else ''}{message}"
 
     def _standing(self, node: Node) -> Standing:
@@ -315,7 +315,8 @@ def _rates(results: Iterable[Mapping[str, Any]]) -> Row:
     }
 
 
-def _first_line(message: str) -> str:
+def first_line(message: str) -> str:
+    """Returns the first line of the message of a result, as short as it is shown."""
     line = brief(message).partition("\n")[0]
     return line if len(line) <= MESSAGE else f"{line[:MESSAGE]}…"
 

@@ -15,6 +15,7 @@ from runner.run.schedule import do_nothing
 
 if TYPE_CHECKING:
     from runner.run.continuous import Watcher
+    from runner.run.openlineage import LineageEvents
     from runner.run.run import Run
 
 MAINTAIN = "maintain"
@@ -22,8 +23,8 @@ MAINTAIN = "maintain"
 
 class Recorder:
     """Passes the events of a run on to its report, and records them: a result when its node has ended, so that a run
-    that is killed leaves what it has done. `warn` is told once if it cannot be recorded, `wrote` is called after each
-    batch.
+    that is killed leaves what it has done. `warn` is told once if it cannot be recorded, `saw` is called with each
+    result that is recorded, `wrote` after each batch. `events` are told which nodes start and end.
     """
 
     def __init__(
@@ -32,8 +33,11 @@ class Recorder:
         watcher: Watcher,
         warn: Callable[[RunnerWarning], None],
         wrote: Callable[[], None] = do_nothing,
+        saw: Callable[[Node, Result], None] | None = None,
+        events: LineageEvents | None = None,
     ) -> None:
-        self.run, self.watcher, self.warn, self.wrote = run, watcher, warn, wrote
+        self.events = events
+        self.run, self.watcher, self.warn, self.wrote, self.saw = run, watcher, warn, wrote, saw
         self.results = NodeResults(run.project)
         self.nodes = {node.name: node for node in run.nodes}
         # The models whose batches were recorded one by one.
@@ -43,22 +47,32 @@ class Recorder:
         self.has_warned = False
 
     def started(self, node: Node, number: int, total: int) -> None:
+        self._begun(node)
         self.watcher.started(node, number, total)
 
     def opened(self, node: Node, number: int, total: int) -> None:
+        self._begun(node)
         self.watcher.opened(node, number, total)
+
+    def _begun(self, node: Node) -> None:
+        if self.events:
+            self.events.started(self.run, node)
 
     def say(self, text: str) -> None:
         self.watcher.say(text)
 
     def finished(self, node: Node, result: Result, number: int, total: int) -> None:
         self.watcher.finished(node, result, number, total)
+        if self.events:
+            self.events.ended(self.run, node, result)
         if self.run.command == MAINTAIN:
             if not result.has_failed:
                 self._record(lambda: self.results.maintained(node, _text(result.ended)))
         elif node.name in self.streamed:
             # The result of a stream is the sum of its batches, which are recorded.
-            self._add(node, replace(result, rows={}, reasons={}, waived={}, seconds=0.0))
+            self._add(
+                node, replace(result, rows={}, reasons={}, waived={}, seconds=0.0), is_sum=result.status != "error"
+            )
         else:
             self._add(node, result)
 
@@ -86,7 +100,8 @@ class Recorder:
         self.watcher.idle(busy, behind)
         self.wrote()
 
-    def _add(self, node: Node, result: Result, behind: int | None = None) -> None:
+    def _add(self, node: Node, result: Result, behind: int | None = None, is_sum: bool = False) -> None:
+        """Records a result. One that is the sum of others says nothing new."""
         # What a signal keeps from running was not skipped because of anything in the project. A mirror that follows
         # streams is reported a second time at their end.
         is_of_signal = result.status == "skipped" and self.run.signals.count
@@ -110,6 +125,8 @@ class Recorder:
         source = node.model and node.model.source
         open_letters = self.run.landing.open_letters.get(source.name) if source else None
         self._record(lambda: self.results.add(node, entry, open_letters))
+        if self.saw and not is_sum:
+            self.saw(node, result)
 
     def _record(self, write: Callable[[], None]) -> None:
         """Writes a record. A run does not fail because it cannot: messages land all the same."""
