@@ -97,7 +97,7 @@ def _check(work: Reprocessing, counts: Counted) -> None:
 
 def _say(call: Call, source: Source, counts: Counted, differs: bool) -> None:
     if not counts.messages:
-        call.report.say(f"no message of {source.name} is meant")
+        call.report.say(f"no message of {source.name} is chosen: nothing is read again")
         return
     kept = counted(counts.kept, "message")
     call.report.say(f"{kept} of {source.name} read again" + ("" if differs else ": all their rows are the same"))

@@ -12,7 +12,7 @@ from runner.errors import Problems, RunnerError
 from runner.files import is_uri, write_whole
 from runner.project.inputs import Target
 from runner.project.mirror import MirrorQuery
-from runner.project.nodes import Node
+from runner.project.nodes import Model, Node
 from runner.project.tables_seen import path_of_seen
 from runner.run.run import Run
 from runner.run.verified import COLUMNS as VERIFIED
@@ -72,7 +72,7 @@ class Copying:
             elif is_often:
                 self.to_build.append(node)
         elif model.is_incremental:
-            yield Table(name, layout=model.layout, mark=model.layout.order, types=self._types_of_query(node))
+            yield Table(name, layout=model.layout, mark=model.layout.order, types=self._types_of_query(node, model))
         else:
             yield Table(name, layout=model.layout)
 
@@ -80,12 +80,13 @@ class Copying:
         """Returns the columns whose types only the other storage has."""
         return {column: kind for column, kind in types.items() if kind in self.lost}
 
-    def _types_of_query(self, node: Node) -> dict[str, str]:
+    def _types_of_query(self, node: Node, model: Model) -> dict[str, str]:
         """Returns the columns of an incremental model whose types only the other storage has."""
         if not self.lost or not self.own.storage.has_table(node.relation):
             return {}
         shapes, view = self.run.shapes, f"{node.relation}__shape"
         shapes.prepare_shapes(node.name)
+        shapes.show_as_new(node.name, model)
         shapes.tables.view(view, self.run.compiled.nodes[node.name].sql)
         return self._lost(shapes.tables.types(view))
 

@@ -114,14 +114,18 @@ class Views:
         if node.model and node.model.is_table and not node.model.source:
             if node.model.seed:
                 self.run.seeds.show_file(node.model.seed)
-            for read in node.model.new_rows:
-                whole = self.tables.macro("all_rows", quoted(self.graph.nodes[read].relation))
-                self.tables.view(new_rows_view(node.name, read), whole)
+            self.show_as_new(node.name, node.model)
             if node.model.mirror:
                 self.run.statements.show_none(node.model.mirror)
             self.tables.view(node.relation, self.compiled.nodes[node.name].sql)
         else:
             self.make(node)
+
+    def show_as_new(self, name: str, model: Model) -> None:
+        """Creates the views of the new rows that a model reads, with all rows: only their columns matter."""
+        for read in model.new_rows:
+            whole = self.tables.macro("all_rows", quoted(self.graph.nodes[read].relation))
+            self.tables.view(new_rows_view(name, read), whole)
 
     def _needed(self, name: str, of_shapes: bool, past_views_of_all: bool = True) -> set[str]:
         """Returns the nodes whose views a node needs: its parents and, if a parent is a query, the nodes that the query
