@@ -329,7 +329,7 @@ def test_a_store_that_renames_file_by_file_goes_on(tmp_path: Path, spark: Spark)
 
 
 @used
-@pytest.mark.parametrize("storage", ["parquet", "delta", "iceberg"])
+@pytest.mark.parametrize("storage", ["parquet", pytest.param("delta", marks=pytest.mark.soak), "iceberg"])
 def test_other_names(tmp_path: Path, storage: str, spark: Spark) -> None:
     target = target_of(storage, tmp_path)
     first, second = ("shop", "orders", "changes"), ("store", "sales", "events")

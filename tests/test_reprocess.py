@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.landed import Project
-from tests.storages import STORAGES, TARGETS
+from tests.storages import TARGETS
 from tests.test_avro_sources import SCHEMA, container, record
 from tests.test_frames import framed, key_of
 from tests.test_landing_again import BROKEN, OF_RUN, change, lines, mirrored, state
@@ -106,7 +106,7 @@ def differences(made: Project, *words: str) -> set[tuple[Any, ...]]:
     return {tuple(one[name] for name in ("table", "was", "becomes", "differs", "rows", "messages")) for one in found}
 
 
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("storage", ["parquet", pytest.param("delta", marks=pytest.mark.soak), "iceberg"])
 def test_a_corrected_spec(tmp_path: Path, storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     target = ("-t", storage)
     made = project(tmp_path / "made", WRONG)
