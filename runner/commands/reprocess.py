@@ -50,7 +50,7 @@ def reprocess(
         with session_to_read(run, call.report) if dry_run else session(run, call.report):
             run.views.make(run.graph.nodes[own.model])
             work = Reprocessing.of_stale(run, own, chosen) if stale else Reprocessing(run, own, chosen)
-            if work.are_waiting() and not dry_run:
+            if run.tables.checkpoint(own.model).again_waiting() and not dry_run:
                 what = "messages that an interrupted command has left land first"
                 call.report.say(f"{what}; the same command again does what is left")
                 _land(call, run, own, arguments)

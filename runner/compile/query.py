@@ -21,15 +21,12 @@ from runner.compile.readers import make_zone
 from runner.compile.rows import Rows
 from runner.compile.values import Readers, Values
 from runner.contract import MESSAGE_COLUMNS
-from runner.project.inputs import Messages, TableSettings
+from runner.project.inputs import ALL, DEAD_LETTERS, NONE, Messages, TableSettings
 from runner.project.sql_functions import printed_functions
 from runner.render import name as quoted
 from runner.render import sql_text
 from runner.spec.words import Field, Format
 from runner.sql_text import folded
-
-# The messages whose text is kept: of all, of dead letters, or of none.
-ALL, DEAD_LETTERS, NONE = "all", "dead_letters", "none"
 
 
 def compile_format(

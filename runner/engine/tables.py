@@ -179,15 +179,14 @@ class Tables:
             self.files.write(f"{building}/{REPLACED}", json.dumps({"tables": list(map(list, replaced))}))
         self.files.move(building, f"{checkpoint.again_folder}/{run_id}")
 
-    def remove_landed_again(self, name: str) -> bool:
-        """Removes the rows of a changelog that nobody sees since their messages have landed once more; returns False if
-        the storage cannot remove rows.
+    def remove_landed_again(self, name: str) -> None:
+        """Removes the rows of a changelog that nobody sees since their messages have landed once more, where the
+        storage removes rows.
         """
         again = self.checkpoint(name).again()
         if again.hides_rows and self.storage.changes_rows:
             self.storage.remove_landed_again(name, again.letters, again.replacing)
             self.checkpoint(name).write_removed()
-        return self.storage.changes_rows
 
     def _absent_changelog_view(self, name: str, position: Position) -> Position:
         """Creates a view of a changelog that is not in this target: of the changelog of another target, or without

@@ -273,18 +273,22 @@ def instant_of(time: int) -> str:
 CHANGELOG = "_to_changelog"
 
 
+# The messages whose text a source keeps: of all, of dead letters, or of none.
+ALL, DEAD_LETTERS, NONE = RAW_KEPT = ("all", "dead_letters", "none")
+
+
 @dataclass(frozen=True)
 class RawKept:
     """The messages whose text is kept beside their rows: `all`, those of dead_letters, or none. `days` is for how long
     the texts of messages that are no dead letters are kept, None for as long as their rows.
     """
 
-    which: str = "dead_letters"
+    which: str = DEAD_LETTERS
     days: int | None = None
 
     @property
     def are_all(self) -> bool:
-        return self.which == "all"
+        return self.which == ALL
 
 
 @dataclass(frozen=True)

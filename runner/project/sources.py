@@ -13,9 +13,11 @@ from runner.patterns import escaped
 from runner.project.dead_letters import read_dead_letters
 from runner.project.dumps import FORMS, read_dump, read_jdbc, read_place
 from runner.project.inputs import (
+    ALL,
     ANY_AGE,
     DUMPS,
     PERIODS,
+    RAW_KEPT,
     RECORDS,
     Age,
     Dump,
@@ -47,7 +49,6 @@ SOURCE_KEYS = (
 )
 # The folder for results of queries, beside the tables; the image of a row in the message that a row becomes.
 RESULTS, ROW = "_results", ("row",)
-RAW_KEPT = ("all", "dead_letters", "none")
 MOST_GENERATIONS = 2**31 - 1
 TABLE_KEYS = ("name", "key", "columns", "zone")
 
@@ -112,7 +113,7 @@ def _raw_kept(yaml: Yaml | None) -> RawKept:
         return RawKept()
     number, _, unit = yaml.text().partition(" ")
     if unit in ("day", "days") and (days := whole_number(number)):
-        return RawKept("all", days)
+        return RawKept(ALL, days)
     if yaml.text() not in RAW_KEPT:
         known = f"{', '.join(RAW_KEPT)}, or a number of days, such as 30 days"
         raise yaml.error("source-keep-raw", f'unknown keep_raw "{yaml.text()}"', f"known: {known}")

@@ -42,8 +42,7 @@ class Landing:
 
     def __init__(self, run: Run) -> None:
         self.run, self.compiled, self.spark, self.tables = run, run.compiled, run.spark, run.tables
-        self.reads, self.run_id, self.macro, self.project = run.reads, run.run_id, run.macro, run.project
-        self.nodes = run.graph.nodes
+        self.reads, self.run_id = run.reads, run.run_id
         self.files: dict[str, SourceFiles] = {}
         # Source -> the number of its dead letters that are open, None until it is known.
         self.open_letters: dict[str, int | None] = {}
@@ -208,7 +207,7 @@ class Landing:
         if checkpoint.newest_plan < 0:
             return 0
         has_again = checkpoint.again_waiting() or checkpoint.has_unfinished_batch
-        return None if has_again else NodeResults(self.project).read(self.nodes[source.model]).open
+        return None if has_again else NodeResults(self.run.project).read(self.run.graph.nodes[source.model]).open
 
     def count_open(self, source: Source, landed: Landed) -> None:
         """Counts the dead letters of a source that are open after so much more has landed."""
@@ -219,7 +218,7 @@ class Landing:
         # A count that fails is made by a later run.
         with suppress(QueryFailed), query_errors():
             self.tables.changelog_view(source.model)
-            (row,) = self.spark.rows(self.macro("open_dead_letters", source, Chosen()))[1]
+            (row,) = self.spark.rows(self.run.macro("open_dead_letters", source, Chosen()))[1]
             self.open_letters[source.name] = row["count"]
 
     def _started(self, source: Source, trigger: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:

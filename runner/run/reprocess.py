@@ -120,10 +120,6 @@ class Reprocessing:
         messages = self.macro("messages_otherwise", self.kept, self.otherwise)
         self.run.tables.place_again(self.source.model, messages, self.run.run_id, tables)
 
-    def are_waiting(self) -> bool:
-        """Returns True if messages were placed that have not landed yet."""
-        return bool(self.run.tables.checkpoint(self.source.model).again_waiting())
-
     def is_settled(self) -> None:
         """Records that no row is left that an earlier spec has made."""
         checkpoint = self.run.tables.checkpoint(self.source.model)
