@@ -64,7 +64,7 @@ where source = {{ text(source.name) }} and seq.row = 0 and seq.generation = {{ s
 {%- if encoding == 'avro' -%}
 unbase64(raw) as raw, meta['own_schema'] as own_schema, cast(null as string) as damage
 {%- else -%}
-if(meta['raw_encoding'] = 'base64', cast(unbase64(raw) as string), raw) as raw
+if(meta['raw_encoding'] in ('base64', 'sealed'), cast(unbase64(raw) as string), raw) as raw
 {%- endif -%}
 {%- endmacro -%}
 
@@ -103,6 +103,22 @@ to_json(struct({{ of }}.origin.topic, {{ of }}.origin.partition, {{ of }}.origin
 {%- endmacro -%}
 
 {%- macro newest_dead_letters(letters) -%} select * from {{ name(letters) }} order by loaded_at desc, id {%- endmacro -%}
+
+{#- The same dead letters, with texts that were sealed as they came. Those of some sources are bytes. -#}
+{%- macro dead_letters_opened(letters, of_bytes) -%}
+select
+  * except (raw, origin, meta, opened),
+  if(opened is null, raw, if({{ is_text(of_bytes) }}, cast(opened as string), base64(opened))) as raw,
+  if(opened is null, origin, opened_origin(origin, mask_keys)) as origin,
+  if(opened is null, meta, map_concat(meta, map('raw_encoding', if({{ is_text(of_bytes) }}, null, 'base64')))) as meta
+from (
+  select *, opened_text(if(meta['raw_encoding'] = 'sealed', unbase64(raw), null), mask_keys) as opened
+  from {{ name(letters) }} cross join mask_keys
+)
+{%- endmacro -%}
+{%- macro is_text(of_bytes) -%}
+{{ 'source not in (' ~ of_bytes | map('sql_text') | join(', ') ~ ') and ' if of_bytes }}is_valid_utf8(cast(opened as string))
+{%- endmacro -%}
 
 {#- The number of dead letters of a source that are neither waived nor landed since. -#}
 {%- macro open_dead_letters(source, chosen) -%} select count(*) as count from ({{ dead_letters_of([source], chosen) }}) where state = 'open' {%- endmacro -%}

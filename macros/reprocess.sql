@@ -78,12 +78,18 @@ where not was <=> becomes or size(differs) > 0
 {{ macro('members_otherwise' if kind.startswith('map') else 'value_otherwise')(column) }},
       {% endfor -%}
 {{ value_otherwise('seq.phase') }},
-      {{ value_otherwise('seq.position') }}
+      {{ value_otherwise('seq.position') }},
+      {{ sealed_otherwise() }}
 {%- endmacro -%}
 
 {#- Each difference: what differs, as it was and as it is now. How the text of a message is kept is none. -#}
 {%- macro value_otherwise(column) -%}
 if(old.{{ column }} <=> new.{{ column }}, array(), array({{ difference(text(column), column) }}))
+{%- endmacro -%}
+{#- A text that is sealed with another secret, or was not sealed. -#}
+{%- macro sealed_otherwise() -%}
+if(coalesce(new.meta['raw_encoding'], old.meta['raw_encoding']) <=> 'sealed' and not old.raw <=> new.raw,
+        array(struct('raw' as what, if(old.meta['raw_encoding'] <=> 'sealed', 'sealed', 'not sealed') as was, 'sealed anew' as is)), array())
 {%- endmacro -%}
 {%- macro members_otherwise(column) -%}
 transform(

@@ -242,6 +242,7 @@ COMMANDS = (
         option("--because TEXT", "with waive: why these dead letters are expected"),
         option("--until DAY", "with waive: the last day on which they are"),
         option("--dry-run", "with land: only say what would land, as try does"),
+        option("--open", "with show and export: texts that are sealed as they came, which needs the secret for masks"),
         option("--output", "how to print the rows (default: table)", ("table", "json"), default="table"),
     ),
     Command(

@@ -19,6 +19,7 @@ from runner.engine.offsets import TopicsNow
 from runner.engine.recorded import Again, Fingerprint
 from runner.files import Damaged
 from runner.run.landing import Landing
+from runner.run.stale import fingerprint_of
 from runner.run.workspace import ProjectArguments, Workspace
 
 
@@ -269,7 +270,7 @@ def said_of_shop(folder: Path) -> list[str]:
     compiled = compile_nodes([node], workspace.templates, workspace.formats, library)
     checkpoint = Checkpoint(LocalFiles(), str(folder / "checkpoint"))
     checkpoint.files.write(f"{checkpoint.folder}/metadata", "{}")
-    meaning = compiled.nodes[node.name].meaning
-    run = Mock(compiled=compiled, tables=Mock(checkpoint=lambda _: checkpoint), meaning_of=lambda _: meaning)
     assert node.model and node.model.source
+    now = fingerprint_of(node.model.source, compiled.nodes[node.name].meaning, None)
+    run = Mock(compiled=compiled, tables=Mock(checkpoint=lambda _: checkpoint), fingerprint_of=lambda _: now)
     return list(Landing(run)._notes(node.model.source))

@@ -46,7 +46,7 @@ ENDINGS = {"json": ".jsonl", "avro": ".base64"}
 
 class Asked(NamedTuple):
     """What is asked of an action. `word` is an id, or the file to write; `as_case` the name of a case to write;
-    `because` and `until` are what a waiver says.
+    `because` and `until` are what a waiver says. With `opens`, texts that are sealed are shown as they came.
     """
 
     action: str
@@ -55,6 +55,7 @@ class Asked(NamedTuple):
     because: str
     until: str
     output: str
+    opens: bool = False
 
     @property
     def id(self) -> str:
@@ -68,12 +69,13 @@ def dead_letters(
     table: str | None,
     since: str | None,
     dry_run: bool,
+    open: bool,
     **asked: str | None,
 ) -> int:
     """Runs one of the actions on the dead letters that are chosen."""
     from runner.run.dead_letters import Chosen
 
-    own = Asked(**{name: value or "" for name, value in asked.items()})
+    own = Asked(**{name: value or "" for name, value in asked.items()}, opens=open)
     _check(own)
     workspace = Workspace(call.project)
     run = _run(workspace, source)
@@ -101,6 +103,8 @@ def _check(asked: Asked) -> None:
     if lacking := [name for name, value in zip(own, (asked.word, asked.because)) if not value]:
         hint = " ".join(("runner dead-letters", asked.action, *own))
         raise RunnerError("usage", f"the following arguments are required: {', '.join(lacking)}", hint=hint)
+    if asked.opens and asked.action not in ("show", "export"):
+        raise RunnerError("usage", '"--open" belongs to show and export', hint="runner dead-letters show ID --open")
     for name, action in (("as_case", "export"), ("because", "waive"), ("until", "waive")):
         flag, value = f"--{name.replace('_', '-')}", getattr(asked, name)
         if value and asked.action != action:
@@ -147,7 +151,7 @@ def _try(call: Call, run: Run, letters: DeadLetters, asked: Asked) -> None:
 
 def _one(letters: DeadLetters, asked: Asked) -> Row:
     """Returns the newest of the dead letters with this id; raises `dead-letter-unknown`."""
-    if found := letters.newest():
+    if found := letters.newest(opens=asked.opens):
         return found[0]
     hint = "runner dead-letters lists groups, with the id of each"
     raise RunnerError("dead-letter-unknown", f'no dead letter and no group has the id "{asked.id}"', hint=hint)
@@ -175,8 +179,15 @@ def _told(source: Source, row: Row) -> Iterator[str]:
     if raw is None:
         yield "the message is empty"
         return
+    if _is_sealed(row):
+        yield "the text is sealed: --open shows it, to those who have the secret for masks"
+        return
     where, fragment = marked(row["reason"], row["detail"] or "", raw)
     yield excerpt(where, raw, fragment) if where else raw
+
+
+def _is_sealed(row: Row) -> bool:
+    return (row["meta"] or {}).get("raw_encoding") == "sealed"
 
 
 def _place(source: Source, row: Row) -> str:
@@ -195,7 +206,8 @@ def _place(source: Source, row: Row) -> str:
     if not path.is_file():
         return f"{file}, which is gone"
     encoding = source.format.message.encoding
-    found = lines_of_message(source.messages, path, line_of(row, ENDINGS[encoding])) if row["raw"] is not None else None
+    is_known = row["raw"] is not None and not _is_sealed(row)
+    found = lines_of_message(source.messages, path, line_of(row, ENDINGS[encoding])) if is_known else None
     if found is None:
         return f"{file}"
     line, count = found
@@ -280,7 +292,11 @@ def _export(call: Call, run: Run, letters: DeadLetters, asked: Asked) -> Callabl
     """Returns what writes the messages to a file that `parse` reads or, with a name, to a case of their format; raises
     `usage` if they are of several formats.
     """
-    rows = letters.newest(None)
+    rows = letters.newest(None, asked.opens)
+    if any(map(_is_sealed, rows)):
+        raise RunnerError(
+            "usage", "messages are sealed, and nobody could read the file", hint="--open, with the secret"
+        )
     sources = [one for one in _sources(run) if any(row["source"] == one.name for row in rows)]
     if len({one.format.name for one in sources}) != 1:
         what = "messages of several formats go into files of their own" if sources else "there are no such dead letters"

@@ -67,7 +67,7 @@ def _read_again(call: Call, run: Run, work: Reprocessing, arguments: RunArgument
     _check(work, counts)
     with work.compared():
         found = work.differences()
-        rows = [{**row, "example": _example(row)} for row in found]
+        rows = [{**row, "example": _example(row, bool(work.source.masked))} for row in found]
         if output == "json":
             call.report.json_lines(rows)
         elif rows:
@@ -105,9 +105,13 @@ def _say(call: Call, source: Source, counts: Counted, differs: bool) -> None:
         call.report.say(f"{counted(left, 'message')} more: the texts are not kept, so their rows stay as they are")
 
 
-def _example(row: Mapping[str, Any]) -> str:
-    """Returns the place of a message, and the first value that is otherwise."""
+def _example(row: Mapping[str, Any], is_masked: bool) -> str:
+    """Returns the place of a message, and the first value that is otherwise, unless values are masked: those that
+    landed before there were masks are not.
+    """
     example = row["example"]
+    if is_masked:
+        return str(example["at"])
     first = example["first"]
     was, now = ((NOTHING if value is None else value) for value in (first["was"], first["is"])) if first else ("", "")
     return f"{example['at']}: {was} -> {now}" if first else example["at"]

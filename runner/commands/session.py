@@ -39,6 +39,7 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
     a small job, if the run is one. Raises Interrupted after the results are written.
     """
     # The nodes are compiled here: all mistakes in their SQL are raised before anything is locked or started.
+    run.check_masks()
     _write_project(run, run.compiled)
     graph = run.graph
     run.run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"

@@ -249,9 +249,9 @@ class Records:
     roots: tuple[str, ...] = ()
     kept = ("error_detail", "own_schema")
 
-    def __init__(self, rows: Rows, source: str) -> None:
+    def __init__(self, rows: Rows, source: str, view: str) -> None:
         self.sql, self.header, self.rows, self.images = rows.sql, rows.header, rows, rows.images
-        self.source = source
+        self.view = view
         self.functions = (avro_function(source, rows.spec),)
         self.python_functions = [self.functions[0].name]
         self.long_fields = self.images.listed
@@ -262,7 +262,7 @@ class Records:
         """
         comment = "The fields that the format names, of the record in the bytes.  [message.schema, records]"
         record = self.sql("called", self.functions[0].name, ["raw", "own_schema"])
-        yield Step("decoded", comment, quoted(f"{self.source}_messages"), {**kept("*"), "record": record})
+        yield Step("decoded", comment, self.view, {**kept("*"), "record": record})
         columns = {**kept(self.sql("all_except", ["record", "damage"])), "m": self.sql("member_of", "record", "fields")}
         if self.images.sent:
             columns["sent_images"] = self.sql("member_of", "record", "images")

@@ -24,10 +24,10 @@ class Documents:
     form = "text"
     functions: tuple[AvroFunction, ...] = ()
 
-    def __init__(self, rows: Rows, source: str, prefix: str, keeps_all: bool) -> None:
+    def __init__(self, rows: Rows, view: str, prefix: str, keeps_all: bool) -> None:
         self.sql, self.header, self.rows, self.images = rows.sql, rows.header, rows, rows.images
         self.spec, self.message = rows.spec, rows.spec.message
-        self.view, self.prefix, self.keeps_all = quoted(f"{source}_messages"), prefix, keeps_all
+        self.view, self.prefix, self.keeps_all = view, prefix, keeps_all
         self.json, self.placing = JsonReading(self.spec), Placing(self.spec)
 
     @property

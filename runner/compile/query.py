@@ -16,6 +16,7 @@ from runner.compile.documents import Documents
 from runner.compile.header import NAME_COLUMNS, Header
 from runner.compile.images import make_images
 from runner.compile.keys import Keys
+from runner.compile.masks import OPENED, Masks
 from runner.compile.paths import image_paths
 from runner.compile.readers import make_zone
 from runner.compile.rows import Rows
@@ -97,6 +98,7 @@ class Query:
         raw_kept: str = DEAD_LETTERS,
     ) -> None:
         self.macro, self.spec, self.source, self.prefix, self.raw_kept = macro, spec, source, prefix, raw_kept
+        self.view = quoted(f"{source}_messages")
         self.keeps_all, self.written_zone = raw_kept == ALL, zone
         self.zone = make_zone(zone or spec.zone)
         self.images = images = make_images(spec)
@@ -104,7 +106,9 @@ class Query:
         self.tables = tuple(tables)
         readers = Readers(self.header, self.tables)
         self.rows = rows = Rows(self.header, images, bool(spec.types and spec.types.at), bool(readers.all))
-        self.reading = Records(rows, source) if rows.is_avro else Documents(rows, source, prefix, self.keeps_all)
+        self.masks = Masks(self.sql, spec, self.tables, bool(spec.message.batch or spec.message.frames))
+        view = OPENED if self.masks else self.view
+        self.reading = Records(rows, source, view) if rows.is_avro else Documents(rows, view, prefix, self.keeps_all)
         self.keys = Keys(rows, [table for table in self.tables if table.key], self.reading.roots)
         self.types = ColumnTypes(rows, self.keys)
         self.values = Values(rows, readers, self.reading, prefix)
@@ -115,8 +119,12 @@ class Query:
 
     def sql_of(self, generation: int) -> str:
         """Prints the SQL of the query; `generation` is that of the rows that the query makes."""
-        steps = list(self.steps())
-        return folded(self.sql("changelog", self.source, self._settings(), steps, self._contract(generation)) + "\n")
+        columns = self._contract(generation)
+        steps = list(self.steps(columns))
+        if self.masks:
+            columns = self.masks.contract(columns)
+        named = [name if name == one else self.sql("named", one, name) for name, one in columns.items()]
+        return folded(self.sql("changelog", self.source, self._settings(), steps, named) + "\n")
 
     def usual(self) -> str:
         """Prints the SQL for a first load of which only dead letters are kept: what the rows mean is the same."""
@@ -154,10 +162,12 @@ class Query:
 
     # --- steps
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self, contract: Columns) -> Iterator[Step]:
         """Returns the steps, in the order the data takes. Each reads the step before it, unless it names another."""
+        opened = [self.masks.opened(self.view)] if self.masks else []
+        hidden = self.masks.steps(contract, list(self._meta_entries())) if self.masks else ()
         previous = ""
-        for step in self._steps():
+        for step in (*opened, *self._steps(), *hidden):
             yield replace(step, reads=step.reads or previous)
             previous = step.name
 
@@ -295,11 +305,11 @@ class Query:
 
     # --- the columns of the contract
 
-    def _contract(self, generation: int) -> list[str]:
+    def _contract(self, generation: int) -> Columns:
         """Prints the columns of the contract, in its order."""
         sql, header, rows = self.sql, self.header, self.rows
         sides = (self.images.before, self.images.after)
-        columns = {
+        return {
             "kind": "kind",
             "source": sql_text(self.source),
             "format": sql_text(self.spec.name),
@@ -315,14 +325,13 @@ class Query:
             **{name: header.column(name) for name in ("event_time", "produced_at", "tx_id")},
             "seq": sql("seq", generation, sql("late_phase") if self.spec.loads == "late" else "1", header.position()),
             "pair_id": header.pair_id(),
-            "meta": self._meta(),
+            "meta": sql("known_entries", self._meta_entries()),
             "origin": "origin",
             "statement": sql("statement_of_ddl", header.column("statement")),
             "reason": "reason",
             "detail": header.first([*self.reading.detail(), header.detail()]),
             "raw": self._written_raw(),
         }
-        return [name if name == one else sql("named", one, name) for name, one in columns.items()]
 
     def _written_raw(self) -> str:
         if self.raw_kept == NONE:
@@ -350,12 +359,12 @@ class Query:
                 out[name] = list(dict.fromkeys(path[-1] for path in paths))
         return out
 
-    def _meta(self) -> str:
+    def _meta_entries(self) -> Columns:
         """Prints the entries of `meta`. An entry `old_NAME` is the value of NAME before a change, only where both
         differ.
         """
         sql, header, members = self.sql, self.header, self._members
-        entries = {}
+        entries: dict[str, str] = {}
         for name, value in self.spec.meta.items():
             new = self.spec.meta.get(name.removeprefix("old_"), ()) if name.startswith("old_") else ()
             if name in members:
@@ -382,7 +391,7 @@ class Query:
             entries["raw_of"] = sql("whole_letter")
         if self.reading.form == "bytes":
             entries["own_schema"] = sql("of_raw", "own_schema")
-        return sql("known_entries", entries)
+        return entries
 
     @cached_property
     def _told(self) -> Columns:

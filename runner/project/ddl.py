@@ -29,6 +29,8 @@ ACTIONS = {
     "OWNER", "PARTITION", "REBUILD", "REMOVE", "RENAME", "REORGANIZE", "REPAIR", "ROW_FORMAT", "SET", "SPLIT",
     "TRUNCATE", "VALIDATE", "WITH",
 }  # fmt: skip
+# What stands in place of texts in statements about tables whose values are masked.
+HIDDEN = "***"
 NUMBERS = re.compile(
     r"(?i)(tiny|small|medium|big)?(int|integer)\d*|serial|number|numeric|dec|decimal|float\d*|double|real|bit|bool|boolean|year"
 )
@@ -279,7 +281,7 @@ class Words:
         is_not_null = ("NOT", "NULL") in pairwise(words)
         if not is_not_null:
             return Action("add", name, column)
-        if kind == "ENUM" and self.next(1) == "(":
+        if kind == "ENUM" and self.next(1) == "(" and self.tokens[self.at + 2].text != HIDDEN:
             return Action("add", name, column, default=self.tokens[self.at + 2].text)
         if TEXTS.fullmatch(kind):
             return Action("add", name, column, default="")
@@ -293,6 +295,8 @@ class Words:
         self.at = rest
         if value is None and self.tokens[rest - 1].text.upper() != "NULL":
             return Action("lost", name, column, why=f"the default of the column {column} is an expression")
+        if value == HIDDEN:
+            return Action("lost", name, column, why=f"the default of the column {column} is masked")
         if value is not None and self.tokens[definition].text.upper() in ("DECIMAL", "NUMERIC", "DEC"):
             value = self._with_scale(value, definition)
         return Action("add", name, column, default=value)

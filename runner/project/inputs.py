@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -134,17 +134,29 @@ class Messages:
         return None if self.topics or is_uri(path) else path
 
 
+# Masks of columns, and the name that stands for all columns that have none of their own.
+HASHED, SHOWN, FUNCTION, OTHER_COLUMNS = "hmac", "none", "function", "*"
+
+
 @dataclass(frozen=True)
 class TableSettings:
     """The settings of a table that its source declares because messages do not say them. `name` are the parts of the
-    table's name, of which the first may be missing; `columns` are column -> type.
+    table's name, of which the first may be missing; `columns` are column -> type; `masks` say what becomes of columns
+    whose values nobody may see, by their names in lower case. If `has_masked_key`, columns of the key may be masked.
     """
 
     name: tuple[str, ...]
     key: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     zone: str | None = None
+    masks: Mapping[str, str] = field(default_factory=dict)
+    has_masked_key: bool = False
     origin: Yaml = field(default=Yaml({}, {}), repr=False, compare=False)
+
+
+def masked_tables(tables: Iterable[TableSettings]) -> tuple[TableSettings, ...]:
+    """Returns the tables of which columns are masked, those with longer names first."""
+    return tuple(sorted((table for table in tables if table.masks), key=lambda table: -len(table.name)))
 
 
 # Period -> its seconds.
@@ -313,6 +325,11 @@ class Source:
     raw: RawKept = RawKept()
     written: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     renamed_from: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def masked(self) -> tuple[TableSettings, ...]:
+        """The tables of which columns are masked, those with longer names first."""
+        return masked_tables(self.tables)
 
     @property
     def model(self) -> str:

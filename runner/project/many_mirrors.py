@@ -11,7 +11,8 @@ from typing import Any
 
 from runner.errors import Problems, RunnerWarning, Where
 from runner.project.acknowledged import read_acknowledged
-from runner.project.inputs import Source
+from runner.project.inputs import SHOWN, Source
+from runner.project.masks import mask_of, masks_of
 from runner.project.mirror import HISTORY, Mirror
 from runner.project.mirror_rules import LIKE_KEYS, PLACE, PLACES, MirrorRule, is_rule, matches, read_rule
 from runner.project.mirrors import MIRROR_KEYS, mirror_names, own_name
@@ -282,6 +283,8 @@ def _columns(rule: MirrorRule, table: TableSeen, settings: Settings) -> tuple[di
     left = {name.lower() for name in texts(settings.get("left_out"))}
     columns: dict[str, Any] = {table.row_id: {"type": "string", "sent_as": ["meta.rowid"]}} if table.row_id else {}
     without, seen = list[str](), set[str]()
+    settings_of_masks = masks_of(rule.source, table.names)
+    masks = settings_of_masks.masks if settings_of_masks else {}
     for column in table.columns:
         name, lower = own_name(column.name, with_history=True), column.name.lower()
         if lower in left or lower in seen:
@@ -292,7 +295,11 @@ def _columns(rule: MirrorRule, table: TableSeen, settings: Settings) -> tuple[di
             if column.is_gone or rule.schema["add"] == "keep":
                 without.append(column.name)
             continue
-        kind = _type(rule, column, rule.source.format.types)
+        mask = mask_of(masks, column.name)
+        if mask == "drop":
+            without.append(column.name)
+            continue
+        kind = _type(rule, column, rule.source.format.types) if mask in (SHOWN, "null") else "string"
         columns[name] = kind if name == column.name else {"type": kind, "sent_as": [column.name]}
     same = {name.lower(): name for name in columns}
     for name, value in written.items():

@@ -11,6 +11,7 @@ from typing import Any
 from runner.errors import Problems, nearest_or_all, placed
 from runner.project.acknowledged import read_acknowledged
 from runner.project.inputs import Place, Source, Target
+from runner.project.masks import check_masked
 from runner.project.mirror import HISTORY, Acknowledged, Mirror, MirrorColumn, MirroredTable, MirrorQuery
 from runner.project.nodes import DataTest, Model, Node, Project
 from runner.project.properties import data_tests, optional_text
@@ -185,7 +186,9 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
     columns = tuple(replace(column, is_key=column.name in key) for column in columns)
     settings: dict[str, Any] = {name: chosen[name] for name in ("without_key", "on_truncate", "on_drift")}
     settings |= {"left_out": texts(yaml.get("left_out")), "where": where, "acknowledged": acknowledged}
-    return Mirror(yaml["name"].text(), tables, key, columns, renamed_from=former, **settings)
+    mirror = Mirror(yaml["name"].text(), tables, key, columns, renamed_from=former, **settings)
+    check_masked(yaml, mirror)
+    return mirror
 
 
 def _check_drift(yaml: Yaml, on_drift: str, acknowledged: Iterable[Acknowledged]) -> None:

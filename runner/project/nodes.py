@@ -11,6 +11,7 @@ from typing import Any
 from runner.errors import Problems, RunnerError, Where, nearest_or_all
 from runner.files import is_uri
 from runner.project.inputs import ExternalTable, Source, Target
+from runner.project.mask_secret import MaskSecret
 from runner.project.mirror import Mirror, MirrorQuery
 from runner.project.notifications import Hook, OpenLineage
 from runner.project.properties import Contract, TestConfig
@@ -290,6 +291,7 @@ class Project:
     secrets: Secrets = field(default_factory=Secrets, repr=False, compare=False)
     hooks: tuple[Hook, ...] = field(default=(), repr=False, compare=False)
     openlineage: OpenLineage | None = field(default=None, repr=False, compare=False)
+    mask_secret: MaskSecret | None = field(default=None, repr=False, compare=False)
 
     def beside_tables(self, name: str) -> Path:
         """Returns a folder of this machine: beside the tables or, where this machine does not see them, in the target

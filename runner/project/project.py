@@ -14,6 +14,7 @@ from runner.project import dbt_hints
 from runner.project.dead_letters import DEAD_LETTER_KEYS, WAIVER_KEYS
 from runner.project.dumps import AT_KEYS, DUMP_KEYS, FORMS, JDBC_KEYS
 from runner.project.inputs import DUMPS, Target
+from runner.project.mask_secret import MASK_SECRET_KEYS, read_mask_secret
 from runner.project.nodes import Project
 from runner.project.notifications import HOOK_KEYS, OPENLINEAGE_KEYS, STATES, read_hooks, read_openlineage
 from runner.project.settings import SEED_SETTINGS, SETTINGS, read_folder_settings
@@ -27,7 +28,7 @@ from runner.spec.formats import FormatFolders
 from runner.storage.known import STORAGES
 from runner.yaml_text import Yaml, read_yaml
 
-KEYS = ("name", "target", "targets", "vars", "models", "seeds", "sources", "notify", "openlineage")
+KEYS = ("name", "target", "targets", "vars", "models", "seeds", "sources", "notify", "openlineage", *MASK_SECRET_KEYS)
 HERE = Path(__file__).parent.parent
 BUILT_IN = HERE / "builtin" if (HERE / "builtin").is_dir() else HERE.parent
 
@@ -97,12 +98,14 @@ def _name(yaml: Yaml, root: Path, problems: Problems) -> str:
 
 
 def _told(yaml: Yaml, root: Path, name: str, filler: Filler, problems: Problems) -> dict[str, Any]:
-    """Returns the fields of a project that say who is told of its runs."""
+    """Returns the fields of a project that say who is told of its runs, and what nobody is told."""
     told: dict[str, Any] = {}
     with problems.gathered():
         told["hooks"] = read_hooks(yaml.get("notify"), filler)
     with problems.gathered():
         told["openlineage"] = read_openlineage(yaml.get("openlineage"), root, name, filler)
+    with problems.gathered():
+        told["mask_secret"] = read_mask_secret(yaml, filler)
     return told
 
 
@@ -216,7 +219,9 @@ def project_schema() -> Schema:
 
 
 def _source_schema() -> Schema:
-    table = {**dict.fromkeys(TABLE_KEYS, TEXT), "key": TEXTS, "columns": {"type": "object"}}
+    mask = {"anyOf": [TEXT, {"type": ["object", "null"]}]}
+    masks = {"type": "object", "additionalProperties": mask}
+    table = {**dict.fromkeys(TABLE_KEYS, TEXT), "key": TEXTS, "columns": {"type": "object"}, "mask": masks}
     limit = {"type": ["string", "number", "null"]}
     waivers = {"type": "array", "items": _object(dict.fromkeys(WAIVER_KEYS, TEXT))}
     source = {

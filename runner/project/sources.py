@@ -29,6 +29,7 @@ from runner.project.inputs import (
     Source,
     TableSettings,
 )
+from runner.project.masks import read_masks, with_unknown
 from runner.project.nodes import Node, Project
 from runner.project.properties import described_columns, entries, optional_text
 from runner.project.settings import as_tuple, read_former_names
@@ -45,12 +46,12 @@ from runner.yaml_text import Yaml, whole_number
 MESSAGE_KEYS = ("files", "table", "kafka", "jdbc")
 SOURCE_KEYS = (
     *("name", "description", "format", "schema", "registry", "zone", "generation", "loads", "tables", "freshness"),
-    *("dump", "at", "dead_letters", "keep_raw", "renamed_from", *MESSAGE_KEYS),
+    *("dump", "at", "dead_letters", "keep_raw", "mask_unknown_columns", "renamed_from", *MESSAGE_KEYS),
 )
 # The folder for results of queries, beside the tables; the image of a row in the message that a row becomes.
 RESULTS, ROW = "_results", ("row",)
 MOST_GENERATIONS = 2**31 - 1
-TABLE_KEYS = ("name", "key", "columns", "zone")
+TABLE_KEYS = ("name", "key", "columns", "zone", "mask", "masked_key")
 
 
 def read_sources(yaml: Yaml | None, formats: FormatFolders, root: Path, filler: Filler) -> list[Source]:
@@ -80,7 +81,8 @@ def _source(yaml: Yaml, formats: FormatFolders, root: Path, filler: Filler) -> S
     chosen = read_source_format(yaml["format"], formats, name, _schemas(yaml, root, filler))
     if loads := yaml.get("loads"):
         chosen = replace(chosen, loads=one_of(loads, LOADS, "source-loads", "loads"))
-    tables, at = read_tables(yaml.get("tables")), read_place(yaml["at"], filler) if yaml.get("at") else None
+    tables = with_unknown(read_tables(yaml.get("tables")), yaml.get("mask_unknown_columns"))
+    at = read_place(yaml["at"], filler) if yaml.get("at") else None
     messages = _messages(yaml, name, chosen, root, filler)
     return Source(
         name,
@@ -211,9 +213,15 @@ def read_tables(yaml: Yaml | None) -> tuple[TableSettings, ...]:
                 raise entry.error("name-missing", 'every entry of "tables" needs a "name"')
             key = tuple(column.text() for column in entry["key"].as_list()) if entry.get("key") else ()
             name, zone = read_table_name(entry["name"]), read_zone(entry.get("zone"))
-            out.append(TableSettings(name, key, texts_of(entry.get("columns")), zone, entry))
+            has_masked_key = _has_masked_key(entry.get("masked_key"))
+            masks = read_masks(entry.get("mask"), key, has_masked_key)
+            out.append(TableSettings(name, key, texts_of(entry.get("columns")), zone, masks, has_masked_key, entry))
     problems.raise_if_any()
     return tuple(out)
+
+
+def _has_masked_key(yaml: Yaml | None) -> bool:
+    return yaml is not None and one_of(yaml, ("true", "false"), "setting-value", '"masked_key"') == "true"
 
 
 def _unique(sources: list[Source]) -> None:

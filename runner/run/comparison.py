@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from runner.project.inputs import SHOWN
+from runner.project.masks import mask_in
 from runner.project.mirror import META, Mirror, MirrorColumn
 
 # Type in SQL -> the kind of its values.
@@ -98,7 +100,8 @@ class Comparison:
 @dataclass(frozen=True)
 class Columns:
     """The columns that are compared. `missing` are those of the mirror that the table lacks; `unlike` are those whose
-    values cannot be compared, each with the types of both; `unmirrored` are those of the table that the mirror lacks.
+    values cannot be compared, each with the types of both or with its mask; `unmirrored` are those of the table that
+    the mirror lacks.
     """
 
     compared: tuple[ComparedColumn, ...]
@@ -122,9 +125,9 @@ def columns_of(mirror: Mirror, there: Mapping[str, str], documents: Collection[s
             missing.append(column.name)
             continue
         used.add(other)
-        kind = compared_as(column.type, there[other], other in documents)
-        if kind is None:
-            unlike.append(f"{column.name} ({column.type}, {there[other]})")
+        kind, mask = compared_as(column.type, there[other], other in documents), mask_in(mirror, column.name)
+        if kind is None or mask != SHOWN:
+            unlike.append(f"{column.name} ({column.type}, {there[other] if mask == SHOWN else f'masked: {mask}'})")
             continue
         here, beyond = (macro_of(kind_of(one), kind) for one in (column.type, there[other]))
         told = (told_as(column.type, column.type), told_as(column.type, there[other]))

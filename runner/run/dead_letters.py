@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runner.project.inputs import Source
+from runner.run.stale import check_opened
 
 if TYPE_CHECKING:
     from runner.run.run import Run
@@ -39,9 +40,18 @@ class DeadLetters:
         """Returns the groups, the largest first."""
         return list(self.spark.rows(self.macro("dead_letter_groups", LETTERS))[1])
 
-    def newest(self, count: int | None = 1) -> list[Row]:
-        """Returns the dead letters that have landed last, at most `count` of them, None for all, with all columns."""
-        return list(self.spark.rows(self.macro("newest_dead_letters", LETTERS), count)[1])
+    def newest(self, count: int | None = 1, opens: bool = False) -> list[Row]:
+        """Returns the dead letters that have landed last, at most `count` of them, None for all, with all columns. If
+        it `opens`, texts that were sealed are as they came, as far as they can be opened.
+        """
+        letters = LETTERS
+        if opens and self.run.project.mask_secret:
+            letters = f"{LETTERS}__opened"
+            of_bytes = [source.name for source in self.sources if source.format.message.encoding == "avro"]
+            opened = self.macro("dead_letters_opened", LETTERS, of_bytes)
+            self.spark.register((), self.run.library.called_by(opened))
+            self.spark.view(letters, opened)
+        return list(self.spark.rows(self.macro("newest_dead_letters", letters), count)[1])
 
     def tried(self, places: bool = False) -> list[Row]:
         """Returns the groups with what the formats make of their messages now: how many would `land`, as which rows,
@@ -51,6 +61,7 @@ class DeadLetters:
         return [row for source in self.sources for row in self._tried(source, places)]
 
     def _tried(self, source: Source, places: bool) -> list[Row]:
+        check_opened(self.run, source)
         compiled = self.run.compiled.nodes[source.model]
         messages, tried = f"{source.name}_messages", f"{source.name}__tried"
         self.spark.view(messages, self.macro("messages_of_dead_letters", LETTERS, source, compiled.encoding))

@@ -26,13 +26,15 @@ from runner.run.dead_letters import Chosen
 from runner.run.reprocess import Reprocessing
 from runner.run.results import Result, Verdict, silences
 from runner.run.source_files import SourceFiles, shown
-from runner.run.stale import GENERATION, fingerprint_of, made_by_now, makes_other_rows, stale_batches, told_stale
+from runner.run.stale import GENERATION, check_secret, made_by_now, makes_other_rows, stale_batches, told_stale
 
 if TYPE_CHECKING:
     from runner.run.run import Run
 
 
 ALL_NEW = {"availableNow": True}
+# Spark writes this file when all others of a result are there.
+DONE = "_SUCCESS"
 # The connector's words for lost messages; they do not say which messages are lost.
 SAYS_LOST = re.compile("may have been (lost|missed)")
 
@@ -158,10 +160,16 @@ class Landing:
         """Writes the result of a source's query to its files, unless it is there and nobody asks for another one."""
         if not (jdbc := source.messages.jdbc):
             return
-        # Spark writes this file when all others are there.
-        is_there = self.tables.files.exists(f"{jdbc.folder}/_SUCCESS")
+        is_there = self.tables.files.exists(f"{jdbc.folder}/{DONE}")
         if not is_there or self.tables.refreshes.unfinished(source.model):
             write_result(self.spark, jdbc)
+
+    def _forget_result(self, source: Source) -> None:
+        """Removes the result of a source's query that has landed, if nobody may see all of its values."""
+        if (jdbc := source.messages.jdbc) and source.masked:
+            for name in self.tables.files.names(jdbc.folder):
+                if name != DONE:
+                    self.tables.files.remove(f"{jdbc.folder}/{name}")
 
     def _changed(self, model: str, files: SourceFiles) -> tuple[str, ...]:
         """Returns a note if files have changed since they were read."""
@@ -175,6 +183,7 @@ class Landing:
         """Returns notes on files that were passed over; records the files that were read."""
         files = self.files[source.name]
         files.record()
+        self._forget_result(source)
         if passed_over := files.passed_over():
             why = (
                 "Spark reads none whose name begins with _ or ., or ends in ._COPYING_, and none in deeper folders; "
@@ -325,13 +334,10 @@ class Landing:
 
     def _notes(self, source: Source) -> tuple[str, ...]:
         """Returns notes for the user before a source is landed; raises QueryFailed if the end of the source has
-        changed.
+        changed, or the secret that masks its values.
         """
         checkpoint = self.tables.checkpoint(source.model)
-        had, made_by = (
-            checkpoint.fingerprints(),
-            made_by_now(checkpoint, fingerprint_of(source, self.run.meaning_of(source))),
-        )
+        had, made_by = checkpoint.fingerprints(), made_by_now(checkpoint, self.run.fingerprint_of(source))
         then, now = (had if had and checkpoint.is_there else made_by)[-1], made_by[-1]
         if then.reach != now.reach:
             raise QueryFailed(
@@ -339,6 +345,7 @@ class Landing:
                 f"and messages that were skipped then would be missing: {full_refresh(source.model)} reads everything "
                 "again"
             )
+        check_secret(source, then, self.run.project.mask_secret)
         if made_by != had:
             checkpoint.write_fingerprints(made_by)
         if stale := [one for one in made_by if makes_other_rows(one, now)]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from runner.counts import counted
 from runner.engine.messages import source_view
 from runner.project.inputs import Source
-from runner.run.stale import fingerprint_of, made_by_now, stale_batches
+from runner.run.stale import check_opened, made_by_now, stale_batches
 
 if TYPE_CHECKING:
     from runner.run.run import Run
@@ -60,7 +60,7 @@ class Reprocessing:
     @classmethod
     def of_stale(cls, run: Run, source: Source, chosen: Slice) -> Reprocessing:
         """Returns the messages of a slice whose rows an earlier spec has made."""
-        made_by = made_by_now(run.tables.checkpoint(source.model), fingerprint_of(source, run.meaning_of(source)))
+        made_by = made_by_now(run.tables.checkpoint(source.model), run.fingerprint_of(source))
         return cls(run, source, chosen._replace(batches=stale_batches(made_by)))
 
     @classmethod
@@ -96,6 +96,7 @@ class Reprocessing:
     def compared(self) -> Iterator[None]:
         """Reads the messages again; inside the block it is known which rows are otherwise."""
         macro, source = self.macro, self.source
+        check_opened(self.run, source)
         messages = f"{source.name}_messages"
         self._show_kept()
         self.spark.view(messages, macro("messages_of_kept", self.kept))
@@ -123,4 +124,4 @@ class Reprocessing:
     def is_settled(self) -> None:
         """Records that no row is left that an earlier spec has made."""
         checkpoint = self.run.tables.checkpoint(self.source.model)
-        checkpoint.write_fingerprints([fingerprint_of(self.source, self.run.meaning_of(self.source))])
+        checkpoint.write_fingerprints([self.run.fingerprint_of(self.source)])

@@ -12,7 +12,9 @@ from runner.compile.compiled import Compiled
 from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes, queries_together, with_queries_read
 from runner.compile.query import reads
+from runner.errors import RunnerError
 from runner.project.inputs import Deferred, Messages, Source
+from runner.project.mask_secret import SHORTEST, VARIABLE
 from runner.project.nodes import Node
 from runner.run.results import Result
 from runner.run.schedule import Order, StopSignals
@@ -20,6 +22,7 @@ from runner.run.workspace import Workspace
 
 if TYPE_CHECKING:
     from runner.engine.catalog import CatalogPublisher
+    from runner.engine.recorded import Fingerprint
     from runner.engine.session import Spark
     from runner.engine.tables import Tables
     from runner.run.increments import Increments, Reading
@@ -93,7 +96,13 @@ class Run:
         """Returns the expressions that read messages of a kind."""
         return reads(self.macro, messages)
 
-    def meaning_of(self, source: Source) -> str:
+    def fingerprint_of(self, source: Source) -> Fingerprint:
+        """Returns what decides the rows of a source now."""
+        from runner.run.stale import fingerprint_of
+
+        return fingerprint_of(source, self._meaning_of(source), self.project.mask_secret)
+
+    def _meaning_of(self, source: Source) -> str:
         """Returns all text that decides which rows a source's messages become. It does not change with the name of the
         source: it has the one under which the first messages landed.
         """
@@ -135,13 +144,27 @@ class Run:
         the tables of the target are a part of a copy.
         """
         from runner.engine.copies import check_whole
+        from runner.engine.masks import mask_keys_view
 
         self.spark = spark
         check_whole(self.tables)
+        if self.project.mask_secret:
+            mask_keys_view(spark, self.project.mask_secret)
         if self.settings.full_refresh:
             if not self.settings.accepts_loss:
                 self._check_replayable()
             self.tables.refreshes.begin(self.tables_growing, self.run_id)
+
+    def check_masks(self) -> None:
+        """Raises `mask-secret` if there is no secret for the values that its sources mask."""
+        sources = (node.model.source for node in self.nodes if node.model and node.model.source)
+        masked = next((source for source in sources if source.masked), None)
+        if masked and not self.project.mask_secret:
+            where = masked.masked[0].origin.where()
+            hint = f"export {VARIABLE}=..., at least {SHORTEST} characters, or mask_secret in project.yml"
+            raise RunnerError(
+                "mask-secret", f'the source "{masked.name}" masks values, and no secret is set', where, hint
+            )
 
     def _check_replayable(self) -> None:
         from runner.run.replay import check_replayable

@@ -6,25 +6,35 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from runner.counts import enumeration
 from runner.engine.checkpoint import Checkpoint
+from runner.engine.errors import QueryFailed
 from runner.engine.recorded import Fingerprint
 from runner.errors import full_refresh
 from runner.project.inputs import Source
+from runner.project.mask_secret import MaskSecret
+
+if TYPE_CHECKING:
+    from runner.run.run import Run
 
 # The entries of a source that decide its rows, beside its format. If only the generation changes, no row needs to land
 # again.
 GENERATION = "generation"
-SOURCE_PARTS = (GENERATION, "zone", "tables", "loads", "schema", "registry")
+MASK_SECRET = "mask_secret"
+SOURCE_PARTS = (GENERATION, "zone", "tables", "mask_unknown_columns", "loads", "schema", "registry")
 # Those that decide what messages are, which no SQL shows.
 DUMP_PARTS = {"dump", "jdbc", "at"}
 
 
-def fingerprint_of(source: Source, meaning: str) -> Fingerprint:
+def fingerprint_of(source: Source, meaning: str, secret: MaskSecret | None) -> Fingerprint:
     """Returns what decides the rows of a source now; `meaning` is that of its compiled SQL."""
     parts = {part: json.dumps(source.written[part]) for part in SOURCE_PARTS if part in source.written}
-    return Fingerprint.of(source.format.name, meaning, source.messages.reach, {**parts, **_dump_parts(source)})
+    masked = {MASK_SECRET: secret.name} if secret and source.masked else {}
+    return Fingerprint.of(
+        source.format.name, meaning, source.messages.reach, {**parts, **masked, **_dump_parts(source)}
+    )
 
 
 def made_by_now(checkpoint: Checkpoint, now: Fingerprint) -> list[Fingerprint]:
@@ -50,7 +60,7 @@ def stale_batches(made_by: Sequence[Fingerprint]) -> list[tuple[int, int]]:
 
 def makes_other_rows(then: Fingerprint, now: Fingerprint) -> bool:
     """Returns True if what decides rows now may make other rows than what decided them then."""
-    return then.sha256 != now.sha256 or not DUMP_PARTS.isdisjoint(then.changed_parts(now))
+    return then.sha256 != now.sha256 or not {*DUMP_PARTS, MASK_SECRET}.isdisjoint(then.changed_parts(now))
 
 
 def told_stale(source: Source, then: Fingerprint, now: Fingerprint) -> str:
@@ -64,6 +74,24 @@ def told_stale(source: Source, then: Fingerprint, now: Fingerprint) -> str:
     if source.raw.are_all:
         return f"{what} since rows landed: runner reprocess {source.name} --stale --dry-run shows what would differ"
     return f"{what} since rows landed: {full_refresh(source.model)} lands all rows again"
+
+
+def check_secret(source: Source, then: Fingerprint, secret: MaskSecret | None) -> None:
+    """Raises QueryFailed if rows were masked with a secret that is neither the one of now nor the one before it."""
+    known = {secret.name, secret.name_before} if secret else set()
+    if then.parts.get(MASK_SECRET) not in (None, *known):
+        raise QueryFailed(
+            f'"{source.name}" was masked with another secret: equal values would no longer be equal, and what is '
+            "sealed cannot be opened; give the secret that was used, or name it as mask_secret_before "
+            "(RUNNER_MASK_SECRET_BEFORE)"
+        )
+
+
+def check_opened(run: Run, source: Source) -> None:
+    """Raises `mask-secret` without a secret, and QueryFailed if messages of a source may be sealed with another one."""
+    run.check_masks()
+    for then in run.tables.checkpoint(source.model).fingerprints():
+        check_secret(source, then, run.project.mask_secret)
 
 
 def _dump_parts(source: Source) -> dict[str, str]:

@@ -11,6 +11,8 @@ from typing import Any
 
 from runner.engine.tables import Tables
 from runner.project.ddl import Action, Unreadable, actions
+from runner.project.inputs import SHOWN
+from runner.project.masks import mask_in
 from runner.project.mirror import Acknowledged, Called, Mirror, MirroredTable
 from runner.project.tables_seen import TablesSeen
 
@@ -269,6 +271,8 @@ class _Reader:
             match action.kind:
                 case "empty":
                     self._add(row, empties=True)
+                case "add" if action.default and mask_in(self.mirror, _column(self.mirror, action.column)) != SHOWN:
+                    self._lose(row, f"the column {action.column} is masked, and its default is not")
                 case "add" | "drop":
                     self._add(row, told={_column(self.mirror, action.column): action.default})
                 case "rename":
@@ -384,11 +388,8 @@ def _whole(name: tuple[str, ...], row: Row) -> tuple[str, ...]:
 
 def _is_same_name(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Returns True if two names are the same in all parts that both have."""
-    return all(_is_same(part, of_other) for part, of_other in zip(reversed(one), reversed(other)))
-
-
-def _is_same(one: str, other: str) -> bool:
-    return one.strip().lower() == other.strip().lower()
+    parts = zip(reversed(one), reversed(other))
+    return all(part.strip().lower() == of_other.strip().lower() for part, of_other in parts)
 
 
 def _column(mirror: Mirror, name: str) -> str:

@@ -15,6 +15,8 @@ from runner.engine.errors import QueryFailed
 from runner.engine.values import iso
 from runner.errors import RunnerWarning
 from runner.project.databases import Database, Dump
+from runner.project.inputs import SHOWN
+from runner.project.masks import mask_in
 from runner.project.mirror import Mirror
 from runner.project.nodes import Node
 from runner.render import name as quoted
@@ -123,6 +125,8 @@ class Verification:
         """Returns the columns to compare; raises NotCompared if those of the key are not among them."""
         columns = columns_of(mirror, table.columns, table.documents)
         names = {one.name for one in columns.compared}
+        if masked := [key for key in mirror.key if mask_in(mirror, key) != SHOWN]:
+            raise NotCompared(f"the key is masked: {', '.join(masked)}")
         if lacking := [key for key in mirror.key if key not in names]:
             raise NotCompared(f"{table.place} lacks the key: {', '.join(lacking)}")
         if not names:

@@ -164,5 +164,9 @@ select * from (
   select `kind`, 'declared' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
     `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
     `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `declared_to_changelog`
+  union all
+  select `kind`, 'masked' as `source`, `format`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `key`, `old_key`, `key_text`,
+    `before`, `after`, `before_image`, `after_image`, `changed`, `types`, `event_time`, `produced_at`, `tx_id`, `seq`, `pair_id`, `meta`,
+    `origin`, `statement`, `reason`, `detail`, `raw`, `run_id`, `batch`, `loaded_at`, `landed_on` from `masked_to_changelog`
 )
 where kind = 'control'

@@ -122,6 +122,9 @@ from (
   union all
   select `kind`, 'declared' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`,
     `origin`, `loaded_at` from `declared_to_changelog`
+  union all
+  select `kind`, 'masked' as `source`, `op`, `tenant`, `db_name`, `schema_name`, `table_name`, `event_time`, `produced_at`, `seq`, `origin`,
+    `loaded_at` from `masked_to_changelog`
 )
 where kind <> 'control'
 group by `source`, `tenant`, `db_name`, `schema_name`, `table_name`

@@ -1,0 +1,85 @@
+"""Masks: SQL that hides what nobody may see, in rows that are otherwise as the contract has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from runner.compile.compiled import Columns, Print, Step, kept
+from runner.contract import MESSAGE_COLUMNS
+from runner.project.inputs import FUNCTION, TableSettings, masked_tables
+from runner.render import name as quoted
+from runner.spec.words import Format
+
+# The entries of `meta` that hold images of rows, in JSON.
+IMAGES_IN_META = ("other_image", "where", "defaults")
+# The name of the step with the messages as they came.
+OPENED = "opened"
+
+
+class Masks:
+    """Prints the steps that open messages which were kept sealed, and hide what the tables of a source say. If messages
+    may hold several messages, their text is never shown.
+    """
+
+    def __init__(self, sql: Print, spec: Format, tables: Iterable[TableSettings], has_parts: bool) -> None:
+        self.sql, self.spec, self.tables = sql, spec, masked_tables(tables)
+        self.is_sealed = sql("is_sealed_always" if has_parts else "is_sealed")
+
+    def __bool__(self) -> bool:
+        return bool(self.tables)
+
+    def opened(self, view: str) -> Step:
+        """Returns the step that reads the messages of a view."""
+        encoding = self.spec.message.encoding
+        columns = {
+            **kept(*MESSAGE_COLUMNS[encoding]),
+            "raw": self.sql("opened_as_text" if encoding == "json" else "opened_as_bytes"),
+            "origin": self.sql("opened_place"),
+        }
+        about = "The messages as they came: one that lands once more may have been kept sealed.  [mask]"
+        return Step(OPENED, about, self.sql("messages_with_keys", view), columns)
+
+    def steps(self, contract: Columns, meta: Sequence[str]) -> Iterator[Step]:
+        """Returns the steps that hide values in the columns of the contract; `meta` are the entries that may be in
+        `meta`.
+        """
+        yield Step("rows", "The rows of the changelog, with all values.", "", contract)
+        given = {f"given_{side}": self._given(side) for side in ("before", "after")}
+        about = "What becomes of the columns of each row; null if the table shows all.  [mask]"
+        yield Step("masks", about, "", {**kept("*"), "masks": self.sql("masks_of_tables", self.tables), **given})
+        about = "The same for columns of a key: different keys stay different. The images in meta."
+        yield Step("key_masks", about, self.sql("messages_with_keys", "masks"), {**kept("*"), **self._prepared(meta)})
+        masked = {key: self.sql("masked_key", key) for key in ("key", "old_key")}
+        if images := self._images(meta):
+            masked["meta"] = self.sql("masked_meta", images)
+        about = "The keys without what is hidden, and images in meta." if images else "The keys without what is hidden."
+        yield Step("masked_keys", about, "", {**kept(self.sql("all_except", list(masked))), **masked})
+
+    def contract(self, columns: Iterable[str]) -> Columns:
+        """Prints the columns of the contract without what is hidden."""
+        sql = self.sql
+        hidden = {
+            "key_text": sql("if_masked", sql("called", "key_text", ["key"]), "key_text"),
+            **{side: sql("masked_image", side, f"given_{side}") for side in ("before", "after")},
+            **{column: sql(f"hidden_{column}") for column in ("changed", "types", "origin", "statement", "detail")},
+            "meta": sql("hidden_meta", self.is_sealed),
+            "raw": sql("hidden_raw", self.is_sealed),
+        }
+        return {column: hidden.get(column, column) for column in columns}
+
+    def _prepared(self, meta: Sequence[str]) -> Columns:
+        """Prints what stands for images in `meta`, and the masks of keys."""
+        images = {quoted(f"meta_{entry}"): self.sql("columns_in_meta", entry) for entry in self._images(meta)}
+        return {"key_masks": self.sql("masks_in_keys"), **images}
+
+    def _images(self, meta: Sequence[str]) -> list[str]:
+        return [entry for entry in IMAGES_IN_META if entry in meta]
+
+    def _given(self, side: str) -> str:
+        """Prints what functions of the project make of the columns of an image."""
+        functions = [
+            (table, [(column, mask.split()[1]) for column, mask in table.masks.items() if mask.startswith(FUNCTION)])
+            for table in self.tables
+        ]
+        called = [(table, columns) for table, columns in functions if columns]
+        return self.sql("given_by_functions", called, side) if called else self.sql("no_given")
