@@ -64,7 +64,7 @@ where source = {{ text(source.name) }} and seq.row = 0 and seq.generation = {{ s
 {%- if encoding == 'avro' -%}
 unbase64(raw) as raw, meta['own_schema'] as own_schema, cast(null as string) as damage
 {%- else -%}
-if(meta['raw_encoding'] in ('base64', 'sealed'), cast(unbase64(raw) as string), raw) as raw
+if(meta['raw_encoding'] = 'base64', cast(unbase64(raw) as string), raw) as raw
 {%- endif -%}
 {%- endmacro -%}
 
@@ -112,7 +112,7 @@ select
   if(opened is null, origin, opened_origin(origin, mask_keys)) as origin,
   if(opened is null, meta, map_concat(meta, map('raw_encoding', if({{ is_text(of_bytes) }}, null, 'base64')))) as meta
 from (
-  select *, opened_text(if(meta['raw_encoding'] = 'sealed', unbase64(raw), null), mask_keys) as opened
+  select *, opened_text(if(meta['raw_encoding'] = 'sealed', raw, null), mask_keys) as opened
   from {{ name(letters) }} cross join mask_keys
 )
 {%- endmacro -%}

@@ -2,8 +2,8 @@
 
 {#- Messages that land once more may have been kept sealed. -#}
 {%- macro messages_with_keys(view) -%} {{ view }} cross join mask_keys {%- endmacro -%}
-{%- macro opened_as_text() -%} coalesce(cast(opened_text(cast(raw as binary), mask_keys) as string), raw) {%- endmacro -%}
-{%- macro opened_as_bytes() -%} coalesce(opened_text(raw, mask_keys), raw) {%- endmacro -%}
+{%- macro opened_as_text() -%} coalesce(cast(opened_text(raw, mask_keys) as string), raw) {%- endmacro -%}
+{%- macro opened_as_bytes() -%} if(startswith(raw, X'007365616C65643A31'), coalesce(opened_text(base64(raw), mask_keys), raw), raw) {%- endmacro -%}
 {%- macro opened_place() -%} opened_origin(origin, mask_keys) {%- endmacro -%}
 
 {#- The masks of the table of each row. Of a message whose table is not known nothing is shown. -#}
@@ -28,7 +28,7 @@ case
       {%- endfor %} end
 {%- endmacro -%}
 {%- macro given_by_function(called, image) -%}
-{{ text(called[0]) }}, {{ name(called[1]) }}({{ image }}[get(filter(map_keys({{ image }}), c -> lower(c) = {{ text(called[0]) }}), 0)])
+{{ text(called[0]) }}, {{ called[1] }}({{ image }}[get(filter(map_keys({{ image }}), c -> lower(c) = {{ text(called[0]) }}), 0)])
 {%- endmacro -%}
 {%- macro no_given() -%} cast(map() as map<string,string>) {%- endmacro -%}
 
@@ -38,7 +38,7 @@ case
 {%- macro if_masked(masked, column) -%} if(masks is null, {{ column }}, {{ masked }}) {%- endmacro -%}
 {%- macro hidden_changed() -%} {{ if_masked('masked_names(changed, masks)', 'changed') }} {%- endmacro -%}
 {%- macro hidden_types() -%} {{ if_masked('masked_types(types, masks)', 'types') }} {%- endmacro -%}
-{%- macro hidden_statement() -%} {{ if_masked('statement_without_values(statement)', 'statement') }} {%- endmacro -%}
+{%- macro hidden_statement() -%} {{ if_masked('statement_without_values(statement, op)', 'statement') }} {%- endmacro -%}
 {%- macro hidden_detail() -%} {{ if_masked('cast(null as string)', 'detail') }} {%- endmacro -%}
 {%- macro hidden_origin() -%} if(masks is not null and is_masked_key(key, masks), sealed_origin(origin, mask_keys), origin) {%- endmacro -%}
 
@@ -53,8 +53,13 @@ if({{ is_sealed }}, sealed_text(if(meta['raw_encoding'] = 'base64', unbase64(raw
 {%- macro columns_in_meta(entry) -%}
 if(masks is null, null, masked_columns(from_json(meta[{{ text(entry) }}], 'map<string,string>'), masks, cast(map() as map<string,string>), mask_keys))
 {%- endmacro -%}
-{%- macro masked_meta(images) -%}
-if(masks is null, meta, transform_values(meta, (k, v) -> case k{% for entry in images %} when {{ text(entry) }} then to_json({{ name('meta_' ~ entry) }}, map('ignoreNullFields', 'false')){% endfor %} else v end))
+{%- macro masked_meta(images, texts) -%}
+if(masks is null, meta, {{ meta_with(images, 'map_filter(meta, (k, v) -> ' ~ 'k not in (' ~ texts | map('sql_text') | join(', ') ~ '))' if texts else 'meta') }})
+{%- endmacro -%}
+{%- macro meta_with(images, meta) -%}
+{%- if images -%}
+transform_values({{ meta }}, (k, v) -> case k{% for entry in images %} when {{ text(entry) }} then to_json({{ name('meta_' ~ entry) }}, map('ignoreNullFields', 'false')){% endfor %} else v end)
+{%- else -%} {{ meta }} {%- endif -%}
 {%- endmacro -%}
 {%- macro hidden_meta(is_sealed) -%}
 if({{ is_sealed }} and raw is not null, map_concat(coalesce(meta, map()), map('raw_encoding', 'sealed')), meta)

@@ -6,17 +6,18 @@
 {%- set type_of_keys -%} struct<hash_inner binary, hash_outer binary, seal binary, seal_before binary> {%- endset %}
 {%- set comment_of_keys -%} comment 'the keys that are made of the secret' {%- endset %}
 {%- macro hash(bytes) -%} sha2(concat(mask_keys.hash_outer, unhex(sha2(concat(mask_keys.hash_inner, {{ bytes }}), 256))), 256) {%- endmacro %}
-{%- macro opened(bytes) -%}
-if(startswith({{ bytes }}, {{ begin }}), coalesce(
-  try_aes_decrypt(substr({{ bytes }}, 10), mask_keys.seal, 'GCM'), try_aes_decrypt(substr({{ bytes }}, 10), mask_keys.seal_before, 'GCM')), null)
+{%- macro opened(sealed) -%}
+if(startswith({{ sealed }}, {{ begin_in_base64 }}), coalesce(
+  try_aes_decrypt(substr(unbase64({{ sealed }}), 10), mask_keys.seal, 'GCM'),
+  try_aes_decrypt(substr(unbase64({{ sealed }}), 10), mask_keys.seal_before, 'GCM')), null)
 {%- endmacro %}
-{%- macro opened_again(sealed) -%}
-if(startswith({{ sealed }}, {{ begin_in_base64 }}), coalesce(cast({{ opened('unbase64(' ~ sealed ~ ')') }} as string), {{ sealed }}), {{ sealed }})
-{%- endmacro %}
+{%- macro opened_again(sealed) -%} coalesce(cast({{ opened(sealed) }} as string), {{ sealed }}) {%- endmacro %}
 {%- macro sealed(bytes) -%}
 base64(concat({{ begin }}, aes_encrypt({{ bytes }}, mask_keys.seal, 'GCM', 'DEFAULT', left(unhex({{ hash(bytes) }}), 12))))
 {%- endmacro %}
 {%- set quoted -%} '(?:[^'\\]|''|\\.)*+(?:'|\z) {%- endset %}
+{%- set in_double -%} "(?:[^"\\]|""|\\.)*+(?:"|\z) {%- endset %}
+{%- set in_dollars -%} (?<![\w$])\$(?<tag>\w*)\$.*?(?:\$\k<tag>\$|\z) {%- endset %}
 {%- set mask -%} coalesce(masks[lower(c)], masks['*'], 'none') {%- endset %}
 {%- set number -%} cast(substring_index({{ mask }}, ' ', -1) as int) {%- endset %}
 
@@ -62,17 +63,29 @@ returns boolean
 comment 'Whether a column of a key is masked, or may be.'
 return key is null or exists(map_keys(key), c -> {{ mask }} <> 'none');
 
-create function statement_without_values(
+create function statement_without_texts(
   statement string comment 'a statement')
 returns string
 comment 'The statement without comments, with *** in place of texts. What stands between double quotes is a text behind a default, a comment, values or an equals sign; elsewhere it is a name.'
 return regexp_replace(
   regexp_replace(
     regexp_replace(
-      regexp_replace(statement, {{ text("(?s)(" ~ quoted ~ "|/\\*!)|/\\*.*?(?:\\*/|\\z)|--[^\\n]*") }}, '$1'),
-      {{ text("(?s)" ~ quoted) }}, '\'***\''),
-    {{ text("(?s)\\$(\\w*)\\$.*?(?:\\$\\1\\$|\\z)") }}, '\'***\''),
-  {{ text('(?is)(\\b(?:default|comment|values?)\\b[\\s(]*+|=\\s*+)"(?:[^"\\\\]|""|\\\\.)*+(?:"|\\z)') }}, '$1"***"');
+      regexp_replace(statement,
+        {{ text("(?s)(" ~ quoted ~ "|" ~ in_double ~ "|" ~ in_dollars ~ "|/\\*!)|/\\*.*?(?:\\*/|\\z)|--[^\\n]*") }}, '$1'),
+      {{ text("(?s)\\G((?:[^'\"$]++|" ~ quoted ~ "|" ~ in_double ~ "|(?<=[\\w$])\\$|\\$(?!\\w*\\$))*+)" ~ in_dollars) }}, '$1\'***\''),
+    {{ text("(?s)\\G((?:[^'\"]++|" ~ in_double ~ ")*+)" ~ quoted) }}, '$1\'***\''),
+  {{ text("(?is)(\\b(?:default|comment|values?)\\b[\\s(]*+|=\\s*+)" ~ in_double) }}, '$1"***"');
+
+create function statement_without_values(
+  statement string comment 'a statement',
+  op string comment 'what it does')
+returns string
+comment 'The statement without comments, with *** in place of texts; without numbers, and with *** in place of all that stands between double quotes, if it is about something else than a table.'
+return if(op = 'other',
+  regexp_replace(
+    regexp_replace(statement_without_texts(statement), {{ text("(?s)" ~ in_double) }}, '"***"'),
+    '\\b[0-9][0-9.]*+', '0'),
+  statement_without_texts(statement));
 
 create function sealed_text(
   bytes binary comment 'a text, or null',
@@ -82,28 +95,28 @@ comment 'The text as only who has the secret can read it, in base64: AES-256-GCM
 return {{ sealed('bytes') }};
 
 create function opened_text(
-  bytes binary comment 'a text that may be sealed',
+  sealed string comment 'a text that may be sealed',
   mask_keys {{ type_of_keys }} {{ comment_of_keys }})
 returns binary
 comment 'The text that was sealed; null if it was not, or not with this secret or the one before it.'
-return {{ opened('bytes') }};
+return {{ opened('sealed') }};
 
 create function sealed_origin(
   origin {{ type_of_origin }} comment 'where a message lies',
   mask_keys {{ type_of_keys }} {{ comment_of_keys }})
 returns {{ type_of_origin }}
 comment 'The place, with the key of its record and the values of its headers sealed.'
-return struct(origin.topic, origin.partition, origin.offset, origin.timestamp,
+return if(origin is null, null, struct(origin.topic, origin.partition, origin.offset, origin.timestamp,
   {{ sealed('cast(origin.key as binary)') }} as key,
   transform(origin.headers, h -> struct(h.key as key, {{ sealed('cast(h.value as binary)') }} as value)) as headers,
-  origin.file, origin.block);
+  origin.file, origin.block));
 
 create function opened_origin(
   origin {{ type_of_origin }} comment 'where a message lies',
   mask_keys {{ type_of_keys }} {{ comment_of_keys }})
 returns {{ type_of_origin }}
 comment 'The place, with the key of its record and the values of its headers as they came.'
-return struct(origin.topic, origin.partition, origin.offset, origin.timestamp,
+return if(origin is null, null, struct(origin.topic, origin.partition, origin.offset, origin.timestamp,
   {{ opened_again('origin.key') }} as key,
   transform(origin.headers, h -> struct(h.key as key, {{ opened_again('h.value') }} as value)) as headers,
-  origin.file, origin.block);
+  origin.file, origin.block));

@@ -27,7 +27,7 @@ from runner.project.inputs import Target
 from runner.report import Report
 from runner.run.compare import case_text, place
 from runner.run.results import most_frequent, silences
-from runner.run.workspace import folders_of, format_renderer
+from runner.run.workspace import folders_of, format_renderer, masks_of_format
 from runner.spec.formats import FormatFolders
 from runner.spec.schemas import Schemas, schemas_at, with_schemas
 from runner.spec.values import read_zone
@@ -116,7 +116,8 @@ def parse_messages(arguments: MessagesArguments, report: Report, given: bytes | 
     schemas = schemas_at([(path, None) for path in arguments.schemas])
     spec = with_schemas(folders.load(arguments.format), schemas, "--schema FILE.avsc", None)
     zone = read_zone(Yaml(arguments.zone, {(): Where(Path("--zone"))}))
-    query = library.complete(compile_format(renderer.call, spec, arguments.format, zone))
+    masked, secret = masks_of_format(arguments.project, arguments.format)
+    query = library.complete(compile_format(renderer.call, spec, arguments.format, zone, masked))
     read = given if isinstance(given, Messages) else messages_in(arguments.file, given, query.encoding)
     messages, lines, is_case, dump = read
     if dump:
@@ -128,6 +129,10 @@ def parse_messages(arguments: MessagesArguments, report: Report, given: bytes | 
         with report.during(f"reading {Path(arguments.file).name}"):
             spark = opened.for_messages(starting_is_longer(size, len(messages)))
             view = f"{arguments.format}_messages"
+            if masked:
+                from runner.engine.masks import mask_keys_view
+
+                mask_keys_view(spark, secret)
             rows, counts = _rows(spark, query, messages, view, renderer.call("landed_counts"))
     landed = landed_of(counts)
     notes = notes_on(unknown_types(spec, rows))

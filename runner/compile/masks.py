@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from runner.compile.compiled import Columns, Print, Step, kept
+from runner.compile.library import Library
 from runner.contract import MESSAGE_COLUMNS
+from runner.errors import Problems, nearest_or_all
 from runner.project.inputs import FUNCTION, TableSettings, masked_tables
+from runner.project.masks import WORDS
+from runner.project.sql_functions import SqlFunction
 from runner.render import name as quoted
 from runner.spec.words import Format
 
-# The entries of `meta` that hold images of rows, in JSON.
+# The entries of `meta` that hold images of rows, in JSON, and others that may hold any text.
 IMAGES_IN_META = ("other_image", "where", "defaults")
+TEXTS_IN_META = ("content", "ddl_meta", "extra", "tags")
 # The name of the step with the messages as they came.
 OPENED = "opened"
 
@@ -50,9 +55,10 @@ class Masks:
         about = "The same for columns of a key: different keys stay different. The images in meta."
         yield Step("key_masks", about, self.sql("messages_with_keys", "masks"), {**kept("*"), **self._prepared(meta)})
         masked = {key: self.sql("masked_key", key) for key in ("key", "old_key")}
-        if images := self._images(meta):
-            masked["meta"] = self.sql("masked_meta", images)
-        about = "The keys without what is hidden, and images in meta." if images else "The keys without what is hidden."
+        texts = [entry for entry in TEXTS_IN_META if entry in meta]
+        if (images := self._images(meta)) or texts:
+            masked["meta"] = self.sql("masked_meta", images, texts)
+        about = "The keys and what is in meta, without what is hidden."
         yield Step("masked_keys", about, "", {**kept(self.sql("all_except", list(masked))), **masked})
 
     def contract(self, columns: Iterable[str]) -> Columns:
@@ -77,9 +83,32 @@ class Masks:
 
     def _given(self, side: str) -> str:
         """Prints what functions of the project make of the columns of an image."""
-        functions = [
-            (table, [(column, mask.split()[1]) for column, mask in table.masks.items() if mask.startswith(FUNCTION)])
-            for table in self.tables
-        ]
-        called = [(table, columns) for table, columns in functions if columns]
+        called = [(table, columns) for table in self.tables if (columns := functions_of(table))]
         return self.sql("given_by_functions", called, side) if called else self.sql("no_given")
+
+
+def functions_of(table: TableSettings) -> list[tuple[str, str]]:
+    """Returns the columns that functions of the project mask, each with the name of its function."""
+    return [(column, mask.split()[1]) for column, mask in table.masks.items() if mask.startswith(FUNCTION)]
+
+
+def check_functions(tables: Iterable[TableSettings], library: Library) -> None:
+    """Raises `mask-function` for masks that are neither known words nor SQL functions of one argument."""
+    problems = Problems()
+    for table in tables:
+        at = {column.lower(): one for column, one in table.origin["mask"].items()}
+        for column, name in functions_of(table):
+            with problems.gathered():
+                function = library.find(name)
+                if function is None:
+                    known = (*WORDS, *(one.name for one in library.all() if _is_of_text(one)))
+                    message = f'"{name}" is neither a mask nor a SQL function'
+                    raise at[column].error("mask-function", message, nearest_or_all(name, known))
+                if len(function.arguments) != 1:
+                    message = f'"{name}" takes {len(function.arguments)} arguments, and a mask gets the value alone'
+                    raise at[column].error("mask-function", message)
+    problems.raise_if_any()
+
+
+def _is_of_text(function: SqlFunction) -> bool:
+    return [one.type for one in function.arguments] == ["string"] and function.returns == "string"

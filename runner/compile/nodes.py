@@ -10,6 +10,7 @@ from pathlib import Path
 
 from runner.compile.compiled import Compiled, CompiledCase, CompiledFunctionTest, CompiledNode, FunctionCase
 from runner.compile.library import Library
+from runner.compile.masks import check_functions
 from runner.compile.query import compile_format
 from runner.csv_text import read_csv, type_of
 from runner.errors import Problems, RunnerError, Where, nearest_or_all
@@ -132,6 +133,7 @@ class Compiler:
                 return self._with_hooks(CompiledNode(sql, increment=increment), model, node)
 
     def _source(self, source: Source) -> CompiledNode:
+        check_functions(source.masked, self.library)
         call, spec, name, zone, tables = self.templates.call, source.format, source.name, source.zone, source.tables
         return compile_format(call, spec, name, zone, tables, None, source.generation, source.raw.which)
 

@@ -6,13 +6,16 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from runner.contract import MACRO_GLOBALS
 from runner.counts import counted, enumeration
 from runner.errors import Problems, RunnerError, RunnerWarning, nearest_or_all
-from runner.project.inputs import Source
+from runner.files import read_text
+from runner.project.inputs import Source, TableSettings
 from runner.project.many_mirrors import Mirrors, lacks_mirror, read_mirrors
+from runner.project.mask_secret import MaskSecret
 from runner.project.mirror import Mirror
 from runner.project.nodes import Node, Project
 from runner.project.parse import Nodes, names_of_files, parse, read_properties, read_templates
@@ -208,6 +211,21 @@ def folders_of(arguments: ProjectArguments, name: str) -> tuple[Path, ...]:
 def format_renderer(arguments: ProjectArguments) -> Renderer:
     """Renders macros for formats that are compiled without a project."""
     return Renderer(folders_of(arguments, "macros"), {**MACRO_GLOBALS, "ref": str})
+
+
+def masks_of_format(arguments: ProjectArguments, format_name: str) -> tuple[tuple[TableSettings, ...], MaskSecret]:
+    """Returns the tables that sources of a format mask in the project, if there is one, and the secret for them: one of
+    this moment if none is set, so that what is hidden stays hidden.
+    """
+    root, tables = root_of(arguments), tuple[TableSettings, ...]()
+    secret = MaskSecret(token_hex())
+    # Nobody who only looks at a file needs a project without mistakes, unless it hides something.
+    if root and "mask:" in read_text(root / "project.yml"):
+        project = read_project_of(arguments)
+        own = (source for source in project.sources if source.format.name == format_name)
+        tables = tuple(table for source in own for table in source.masked)
+        secret = project.mask_secret or secret
+    return tables, secret
 
 
 def root_of(arguments: ProjectArguments) -> Path | None:
