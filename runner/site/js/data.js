@@ -54,31 +54,37 @@ function reached(names, step, depth = Infinity) {
 const parentsOf = (name) => NODES.get(name).parents;
 const childrenOf = (name) => CHILDREN.get(name) || [];
 
-// --- columns
+// --- columns: as [node, column], or [node, column, member] for what a map has under a key
 
-// The columns that a column comes from, as [node, column].
-function columnParents(name, column) {
+function columnName(column, member) {
+  return member === undefined ? column : `${column}['${member}']`;
+}
+
+// The columns that a column comes from.
+function columnParents(name, column, member) {
   const node = NODES.get(name);
   if (!node || !node.columns) return [];
-  if (node.columns.same) return node.parents.map((parent) => [parent, column]);
-  return node.columns.from[column] || [];
+  const same = member === undefined ? [column] : [column, member];
+  return node.columns.same ? node.parents.map((parent) => [parent, ...same]) : node.columns.from[column] || [];
 }
 
 let readers = null;
 
-// The columns that come from a column, as [node, column].
-function columnChildren(name, column) {
+// The columns that come from a column. What reads the whole of a map reads each of its members.
+function columnChildren(name, column, member) {
   if (!readers) {
     readers = new Map();
     for (const node of DATA.nodes) {
       for (const own of node.columns ? node.columns.names : []) {
-        for (const parent of columnParents(node.name, own)) {
-          const key = JSON.stringify(parent);
+        for (const [parent, of, one] of columnParents(node.name, own)) {
+          const key = JSON.stringify([parent, of]);
           if (!readers.has(key)) readers.set(key, []);
-          readers.get(key).push([node.name, own]);
+          readers.get(key).push({ end: [node.name, own], member: one });
         }
       }
     }
   }
-  return readers.get(JSON.stringify([name, column])) || [];
+  return (readers.get(JSON.stringify([name, column])) || [])
+    .filter((one) => member === undefined || one.member === undefined || one.member === member)
+    .map(({ end }) => (member !== undefined && NODES.get(end[0]).columns.same ? [...end, member] : end));
 }
