@@ -61,7 +61,7 @@ def site_data(
     project: Project, graph: Graph, compiled: Compiled, formats: FormatFolders, landed: Landed, health: Any
 ) -> Any:
     """Returns the data of the page: the `project` with its overview, its `health`, `nodes` in the order of the data,
-    `formats`, the last run, what has `landed`, and `texts`, which are long and often repeated: SQL, specs and examples.
+    `formats`, the last run, what has `landed`, and `texts`, which are long: SQL, specs and examples.
     """
     shown = [graph.nodes[name] for name in graph.order() if _is_shown(graph.nodes[name])]
     specs = _specs(project, formats)
@@ -321,8 +321,7 @@ def page(data: Any, secrets: Secrets) -> str:
         script_hashes=[_hash(one) for one in scripts],
         styles=[Markup(one) for one in styles],
         scripts=[Markup(one) for one in scripts],
-        data=Markup(_inert(secrets.redacted(_json({name: one for name, one in data.items() if name != "texts"})))),
-        texts=Markup(_inert(_json(_packed(secrets.redacted(_json(data["texts"])))))),
+        data=_packed(secrets.redacted(_json(data))),
     )
 
 
@@ -338,16 +337,9 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def _inert(text: str) -> str:
-    """Returns JSON that cannot end the HTML element that it stands in.
-
-    >>> _inert('["</script>"]')
-    '["\\\\u003c/script>"]'
-    """
-    return text.replace("<", "\\u003c")
-
-
 def _packed(text: str) -> str:
-    """Returns a text deflated, in base64: the compiled SQL of a hundred sources is nearly the same a hundred times."""
+    """Returns a text deflated, in base64, which no text can end: what a page says of a hundred mirrors is nearly the
+    same a hundred times.
+    """
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     return base64.b64encode(packer.compress(text.encode()) + packer.flush()).decode()

@@ -1,12 +1,18 @@
-// What there is: the data of this file, and what can be looked up in them.
+// What there is: the data of this file, and what can be looked up in them. Nothing is there before `unpacked`.
 
-const DATA = JSON.parse(document.getElementById("data").textContent);
-const NODES = new Map(DATA.nodes.map((node) => [node.name, node]));
-const FORMATS = new Map(DATA.formats.map((format) => [format.name, format]));
-const RESULTS = DATA.run ? DATA.run.results : {};
-const CHILDREN = new Map(DATA.nodes.map((node) => [node.name, []]));
-for (const node of DATA.nodes) {
-  for (const parent of node.parents) if (CHILDREN.has(parent)) CHILDREN.get(parent).push(node.name);
+let DATA, NODES, FORMATS, RESULTS, CHILDREN;
+
+async function unpacked() {
+  const bytes = Uint8Array.from(atob(document.getElementById("data").textContent), (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  DATA = await new Response(stream).json();
+  NODES = new Map(DATA.nodes.map((node) => [node.name, node]));
+  FORMATS = new Map(DATA.formats.map((format) => [format.name, format]));
+  RESULTS = DATA.run ? DATA.run.results : {};
+  CHILDREN = new Map(DATA.nodes.map((node) => [node.name, []]));
+  for (const node of DATA.nodes) {
+    for (const parent of node.parents) if (CHILDREN.has(parent)) CHILDREN.get(parent).push(node.name);
+  }
 }
 
 const GROUPS = [
@@ -25,19 +31,6 @@ function nodeHref(name) {
 
 function statusOf(name) {
   return RESULTS[name] ? RESULTS[name].status : "";
-}
-
-// SQL, specs and examples: unpacked once, when a page first needs them.
-let unpacked = null;
-
-function texts() {
-  if (!unpacked) {
-    const packed = atob(JSON.parse(document.getElementById("texts").textContent));
-    const bytes = Uint8Array.from(packed, (character) => character.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-    unpacked = new Response(stream).json();
-  }
-  return unpacked;
 }
 
 // All nodes that can be reached from these by a step, themselves included.

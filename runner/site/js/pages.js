@@ -1,4 +1,4 @@
-// The pages: each function returns {title, content}, and the content may come later.
+// The pages: each function returns {title, content}.
 
 const MOST_IN_OVERVIEW = 80;
 
@@ -125,14 +125,14 @@ function tableOfTables(nodes) {
 
 // --- the page of a node
 
-async function nodePage(name) {
+function nodePage(name) {
   const node = NODES.get(name);
   if (!node) return missing(name);
   const around = reached([name], parentsOf);
   reached([name], childrenOf).forEach((one) => { if (!isTest(NODES.get(one)) || one === name) around.add(one); });
   const tests = childrenOf(name).filter((child) => isTest(NODES.get(child)));
   const readers = childrenOf(name).filter((child) => !isTest(NODES.get(child)));
-  const long = (await texts()).nodes[name];
+  const long = DATA.texts.nodes[name];
   const runs = node.type === "source" && node.format ? readers[0] : name; // what lands a source
   return {
     title: node.label,
@@ -278,10 +278,10 @@ function columnPage(name, ...column) {
   };
 }
 
-async function formatPage(name) {
+function formatPage(name) {
   const format = FORMATS.get(name);
   if (!format) return missing(name);
-  const { spec, mapping } = (await texts()).formats[name];
+  const { spec, mapping } = DATA.texts.formats[name];
   const used = DATA.nodes.filter((node) => node.type === "source" && node.format === name);
   return {
     title: name,
@@ -330,8 +330,8 @@ function flowPage(focus = "") {
   };
 }
 
-async function searchPage(query) {
-  const hits = await found(query);
+function searchPage(query) {
+  const hits = found(query);
   const shown = hits.slice(0, MOST_FOUND);
   return {
     title: `Search: ${query}`,

@@ -12,11 +12,13 @@ function picture(boxes, arrows, label, { focus = "", at = focus, tall = false, t
     plan.arrows.map((arrow) => makeSvg("path", { class: "arrow", d: arrow.path, "data-from": arrow.from, "data-to": arrow.to })),
     plan.boxes.map((box) => drawnBox(box, box.id === focus)));
   const frame = make("div", { class: tall ? "picture tall" : "picture", tabindex: "0", role: "region", "aria-label": label }, svg);
+  const hint = make("span", { class: "quiet" }, "scroll to see the rest");
   let scale = 1;
   const sized = (to) => {
     scale = Math.min(ZOOM.most, Math.max(ZOOM.least, to));
     svg.setAttribute("width", plan.width * scale);
     svg.setAttribute("height", plan.height * scale);
+    hint.hidden = frame.scrollWidth <= frame.clientWidth && frame.scrollHeight <= frame.clientHeight;
   };
 
   // The point `middle` of the frame shows the same place before and after.
@@ -54,7 +56,7 @@ function picture(boxes, arrows, label, { focus = "", at = focus, tall = false, t
     if (frame.clientWidth !== width) fit(ZOOM.readable);
     width = frame.clientWidth;
   }).observe(frame);
-  return make("div", { class: "pictured" }, make("div", { class: "tools" }, tools.map((tool) => button(...tool)),
+  return make("div", { class: "pictured" }, make("div", { class: "tools" }, hint, tools.map((tool) => button(...tool)),
     button("+", "zoom in", () => zoom(ZOOM.step)), button("−", "zoom out", () => zoom(1 / ZOOM.step)),
     button("⤢", "show all", () => fit(0))), frame);
 }

@@ -34,8 +34,8 @@ function asText(value) {
 }
 
 // What is found for a text, the best first, as {entry, field, at}: where the first word stands.
-async function found(query) {
-  entries = entries || searchEntries(await texts());
+function found(query) {
+  entries = entries || searchEntries(DATA.texts);
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const hits = words.length ? entries.map((entry) => hit(entry, words)).filter(Boolean) : [];
   return hits.sort((one, other) => other.score - one.score || one.entry.title.localeCompare(other.entry.title));
