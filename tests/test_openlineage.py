@@ -127,7 +127,7 @@ def test_datasets_and_columns(tmp_path: Path) -> None:
     assert {"name": "amount", "type": "double"} in orders["outputs"][0]["facets"]["schema"]["fields"]
     fields = orders["outputs"][0]["facets"]["columnLineage"]["fields"]
     changelog = {"namespace": "file", "name": f"{lake}/shop_to_changelog"}
-    assert fields["id"]["inputFields"] == [{**changelog, "field": "after"}, {**changelog, "field": "before"}]
+    assert fields["id"]["inputFields"] == [{**changelog, "field": of} for of in ("key", "after", "before")]
     # Through the ephemeral model, which has no table.
     assert names(sums["inputs"]) == names(orders["outputs"]) == [("file", f"{lake}/orders")]
     assert sums["outputs"][0]["outputFacets"]["outputStatistics"]["rowCount"] == 7

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 import shutil
 import zlib
@@ -17,6 +18,7 @@ import pytest
 from runner.cli import main
 from runner.project.node_results import NodeResults
 from runner.project.sql_analysis import columns_read
+from runner.project.tables_seen import ColumnSeen, TableSeen, TablesSeen, path_of_seen
 from runner.run.workspace import ProjectArguments, Workspace
 from runner.site.mapping import mapping_of
 from runner.spec.formats import FormatFolders
@@ -24,6 +26,7 @@ from runner.spec.formats import FormatFolders
 ROOT = Path(__file__).parent.parent
 SHOP = Path(__file__).parent / "site" / "project"
 PAGE = Path("target/docs/index.html")
+LATER = "2026-03-03T10:00:00Z"
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +52,19 @@ def page_of_more(tmp_path_factory: pytest.TempPathFactory) -> Any:
     overview = "{% docs __overview__ %}\nA shop on the web.\n\n<b>All</b> of it.\n{% enddocs %}"
     (folder / "models/overview.md").write_text(overview)
     (folder / "models/odd.sql").write_text("select * from parquet.`somewhere`, {{ ref('orders') }}\n")
-    entry = {"status": "fail", "seconds": 1.5, "message": "2 rows fail", "failures": 2, "rows": {}, "reasons": {}}
+    told = {"status": "fail", "seconds": 1.5, "message": "2 rows fail", "failures": 2, "rows": {}, "reasons": {}}
+    entry = {**told, "command": "test", "run_id": "1", "waived": {}, "behind": None, "is_incomplete": False}
     workspace = Workspace(ProjectArguments(folder))
     results = NodeResults(workspace.project)
     for name, ended in {"unique_orders_order_id": "2026-03-01T10:00:00Z", "orders": "2026-03-02T10:00:00Z"}.items():
         for at in ("2026-02-01T10:00:00Z", ended):
             results.add(workspace.graph.nodes[name], {**entry, "ended": at})
+    # A later run of another part of the project did not get to it.
+    results.add(workspace.graph.nodes["unique_orders_order_id"], {**entry, "status": "skipped", "ended": LATER})
+    holder = {"user": "ann", "host": os.uname().nodename, "pid": 2**22 + 1, "start": "1", "command": "build"}
+    holder |= {"target": "local", "since": LATER, "jvm": None, "session": None}
+    (folder / "warehouse/_locks").mkdir()
+    (folder / "warehouse/_locks/orders.lock").write_text(json.dumps(holder) + "\n")
     # The record of a node that is gone, and one that no run has written.
     for record in results.folder.glob("model.web_shop.orders-*"):
         record.with_name("model.web_shop.gone-12345678.json").write_text(record.read_text())
@@ -62,18 +72,11 @@ def page_of_more(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return generated(folder)
 
 
-def element(page: str, name: str) -> Any:
-    """The JSON of an element of a page."""
-    (text,) = re.findall(rf'<script type="application/json" id="{name}">(.*?)</script>', page, re.DOTALL)
-    return json.loads(text)
-
-
 def data_of(page: Path) -> Any:
-    """All that a page shows, with its long texts."""
+    """All that a page shows."""
     html = page.read_text(encoding="utf-8")
-    data = element(html, "data")
-    data["texts"] = json.loads(zlib.decompress(base64.b64decode(element(html, "texts")), -15))
-    return data
+    (packed,) = re.findall(r'<script type="text/plain" id="data">(.*?)</script>', html, re.DOTALL)
+    return json.loads(zlib.decompress(base64.b64decode(packed), -15))
 
 
 def generated(folder: Path) -> Any:
@@ -98,7 +101,7 @@ def test_the_page_has_descriptions_source_and_compiled_sql(
     shop: Path, page: Any, page_of_more: Any, runner: Callable[..., Any]
 ) -> None:
     orders = next(node for node in page["nodes"] if node["name"] == "orders")
-    assert orders["description"].startswith("Orders as they are now.")
+    assert orders["description"].startswith("Orders as they are **now**")
     assert page["project"]["about"] == ""
     assert page_of_more["project"]["about"] == "A shop on the web.\n\n<b>All</b> of it."
     assert orders["columns"]["about"]["customer_id"] == "who ordered"
@@ -121,12 +124,51 @@ def test_columns_come_from_columns(page: Any) -> None:
         "orders": [],
         "sold": [["orders", "amount"]],
     }
-    assert columns["orders"]["from"]["amount"] == [["changelog", "after"]]
+    assert columns["orders"]["from"]["amount"] == [["changelog", "after", "amount"]]
     assert columns["order_status"]["from"]["step"] == [["changelog", "key_text"], ["changelog", "seq"]]
-    assert columns["low_stock"]["from"]["pieces"] == [["stock_to_changelog", "after"], ["stock_to_changelog", "seq"]]
+    pieces = [["stock_to_changelog", "after", "pieces"], ["stock_to_changelog", "seq"]]
+    assert columns["low_stock"]["from"]["pieces"] == pieces
     assert columns["changelog"]["same"]
     assert columns["shop_to_changelog"]["words"] == "from the messages, as the format canal says"
-    assert columns["customers"]["from"]["city"] == [["shop_to_changelog", "after"], ["shop_to_changelog", "before"]]
+    landed = "shop_to_changelog"
+    assert columns["customers"]["from"]["city"] == [[landed, "after", "city"], [landed, "before", "city"]]
+    assert columns["customers"]["from"]["id"] == [[landed, image, "id"] for image in ("key", "after", "before")]
+    assert columns["customers"]["from"]["_changed_at"] == [[landed, "event_time"]]
+
+
+def test_columns_have_types_where_they_are_known_without_the_tables(page: Any) -> None:
+    types = {node["name"]: node["columns"]["types"] for node in page["nodes"] if node["columns"]}
+    mirror = {name: types["customers_history"][name] for name in ("id", "city", "valid_from", "is_current")}
+    assert mirror == {"id": "bigint", "city": "string", "valid_from": "timestamp", "is_current": "boolean"}
+    assert types["changelog"]["after"] == types["shop_to_changelog"]["after"] == "map<string,string>"
+    assert types["orders"] == {}
+
+
+def test_nodes_have_a_kind_in_words_and_an_owner(page: Any) -> None:
+    kinds = {node["label"]: node["kind"] for node in page["nodes"]}
+    expected = {"customers": "mirror", "customers_history": "history of a mirror", "shop": "source"}
+    expected |= {"shop_to_changelog": "changelog of a source", "changelog": "view of all sources", "orders": "table"}
+    expected |= {"sales_board": "dashboard", "unique_orders_order_id": "data test unique"}
+    expected |= {"sales_are_of_paid_orders": "unit test"}
+    assert {name: kinds[name] for name in expected} == expected
+    facts = {node["label"]: dict(node["facts"]) for node in page["nodes"]}
+    assert (facts["orders"]["owner"], facts["sales_board"]["owner"]) == ("Sales sales@shop.example.com", "Sales")
+
+
+def test_tables_of_sources_are_shown_with_their_columns(project: Callable[..., Path]) -> None:
+    declared = "tables: [{name: shop.carts, key: [id], columns: {id: int, note: text}}]"
+    root = project({"project.yml": f"name: x\nsources: [{{name: s, format: canal, files: in, {declared}}}]\n"})
+    orders = TableSeen("s", ("shop", "orders"), key=("id",), columns=(ColumnSeen("id", "bigint"), ColumnSeen("note")))
+    path = path_of_seen(Workspace(ProjectArguments(root)).project, "s")
+    path.parent.mkdir(parents=True)
+    path.write_text(TablesSeen("s", "s_to_changelog", 0, -1, (orders,)).text())
+    nodes = {node["name"]: node for node in generated(root)["nodes"]}
+    expected = [
+        {"name": "shop.carts", "key": ["id"], "columns": {"id": "int", "note": "text"}},
+        {"name": "shop.orders", "key": ["id"], "columns": {"id": "bigint", "note": ""}},
+    ]
+    assert nodes["source.s"]["tables"] == nodes["s_to_changelog"]["tables"] == expected
+    assert nodes["changelog"]["tables"] == []
 
 
 @pytest.mark.parametrize(
@@ -136,6 +178,12 @@ def test_columns_come_from_columns(page: Any) -> None:
         ("select a from t union all select b from u", {"a": [("t", "a"), ("u", "b")]}),
         ("select t.*, u.b from t join u on t.a = u.b", {"a": [("t", "a")], "b": [("u", "b")]}),
         ("select e from t lateral view explode(a) as e", {"e": [("t", "a")]}),
+        (
+            "with s as (select a as m from t) select m['k'] as x, m as y from s",
+            {"x": [("t", "a", "k")], "y": [("t", "a")]},
+        ),
+        ("select coalesce(a['k'], a['l']) as x from t", {"x": [("t", "a", "k"), ("t", "a", "l")]}),
+        ("select a[b] as x, concat(a['k'], a) as y from u, t", {"x": [("t", "a"), ("u", "b")], "y": [("t", "a")]}),
         ("select max(b) over (order by `b`) as `odd name` from u", {"odd name": [("u", "b")]}),
         ("select * from unknown_table", None),
         ("select * from t where (", None),
@@ -155,7 +203,17 @@ def test_the_newest_result_of_each_node_is_shown(page: Any, page_of_more: Any) -
     assert page["run"] is None
     ended = "2026-03-01T10:00:00Z"
     result = {"status": "fail", "ended": ended, "seconds": 1.5, "message": "2 rows fail", "failures": 2, "rows": {}}
+    result |= {"since": "2026-02-01T10:00:00Z", "was_skipped": True}
     assert page_of_more["run"] == {"at": ended, "results": {"unique_orders_order_id": result}}
+
+
+def test_the_page_tells_how_the_project_is_but_not_who_runs_it_and_where(page_of_more: Any) -> None:
+    health = page_of_more["health"]
+    killed = '"build" of 2026-03-03 10:00:00 UTC was stopped before its end; it wrote orders (run again)'
+    assert not health["well"] and health["problems"][0] == killed
+    assert health["said"].startswith(f"not well: {killed}; test unique_orders_order_id failed ")
+    shown = json.dumps({**page_of_more, "texts": None})
+    assert "(process" not in shown and '"ann' not in shown and " ann " not in shown
 
 
 def test_formats_show_where_in_a_message_columns_are() -> None:
@@ -202,10 +260,12 @@ def test_secrets_are_not_on_the_page(project: Callable[..., Path], monkeypatch: 
 
 
 def test_the_page_is_always_the_same(shop: Path, runner: Callable[..., Any]) -> None:
-    first = (shop / PAGE).read_bytes()
+    first = data_of(shop / PAGE)
     ran = runner("--project-dir", str(shop), "docs", "generate", "--no-tables")
     assert (ran.code, ran.out, ran.err) == (0, f"{shop / PAGE}\n", "")
-    assert (shop / PAGE).read_bytes() == first
+    again = data_of(shop / PAGE)
+    assert first["health"].pop("at") <= again["health"].pop("at")
+    assert first == again
 
 
 def inserted(number: int, at: int) -> str:
@@ -234,6 +294,11 @@ def test_what_has_landed_is_on_the_page(project: Callable[..., Path], runner: Ca
     dead = [row for row in data["landed"]["over_time"] if row["kind"] == "dead_letter"]
     assert sum(row["rows"] for row in dead) == 3 and all(row["reason"] for row in dead)
     assert data["run"]["results"]["s_to_changelog"]["rows"]["row"] == 3
+    letters = {source["name"]: source["dead_letters_open"] for source in data["health"]["sources"]}
+    assert letters == {"s": 3, "empty": None} and data["health"]["said"] in runner("status").out
+    # What Spark says of a view whose columns nothing else tells.
+    types = next(node["columns"]["types"] for node in data["nodes"] if node["name"] == "freshness")
+    assert (types["source"], types["last_event"], types["rows"]) == ("string", "timestamp", "bigint")
 
 
 @pytest.mark.usefixtures("spark", "interpreted")
@@ -259,7 +324,13 @@ def test_the_page_says_how_far_mirrors_have_got(project: Callable[..., Path], ru
     Path("t.jsonl").write_text('{"id": 1, "n": 7}\n{"id": 2, "n": 7}\n')
     assert runner("verify", "-s", "t", "--against", "t.jsonl").code == 1
     assert runner("docs", "generate").code == 0
-    facts = {node["name"]: node["facts"] for node in data_of(PAGE)["nodes"]}
+    nodes = {node["name"]: node for node in data_of(PAGE)["nodes"]}
+    facts = {name: node["facts"] for name, node in nodes.items()}
+    types = nodes["t"]["columns"]["types"]
+    shown = runner(
+        "show", "--inline", f"select {', '.join(f'typeof({name}) as {name}' for name in types)} from t limit 1"
+    )
+    assert shown.out.splitlines()[2].replace(" ", "").split("|") == list(types.values())
     *shown, verified = facts["t"][-4:]
     assert shown[0] == ["read", "d.t: batch 0 of s, changes up to 2026-03-01T00:00:03Z"]
     assert shown[1] == ["statements followed", "1"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,11 +20,13 @@ from runner.project.parse import Nodes
 from runner.project.project import unread
 from runner.project.templates import Templates
 from runner.project.waivers import ended_waivers
+from runner.render import name as quoted
 from runner.report import Report
 from runner.run.workspace import Workspace, format_renderer, read_nodes, read_project_of, saved_selectors
 from runner.spec.formats import FormatFolders
 
 if TYPE_CHECKING:
+    from runner.run.health import Health
     from runner.run.run import Run
     from runner.site.page import Landed
 
@@ -153,6 +156,8 @@ def docs(call: Call, action: str, no_tables: bool) -> int:
     """Writes target/docs/index.html and prints its path."""
     from runner.compile.library import Library
     from runner.compile.nodes import compile_nodes
+    from runner.run.health import Health
+    from runner.run.inventory import LOCAL_DIRS
     from runner.site.page import Landed, page, site_data, site_path
 
     workspace = Workspace(call.project)
@@ -160,12 +165,24 @@ def docs(call: Call, action: str, no_tables: bool) -> int:
     nodes = [node for node in graph.nodes.values() if _is_compiled(node)]
     compiled = compile_nodes(nodes, workspace.templates, workspace.formats, Library(workspace.templates.renderer))
     reads = not no_tables and bool(project.sources)
-    tables: Landed = _read_tables(workspace, call.report) if reads else Landed([], [], {}, NOT_READ)
-    data = site_data(project, graph, compiled, workspace.formats, tables)
+    tables: Landed = _read_tables(workspace, call.report) if reads else Landed(problem=NOT_READ)
+    health = Health(workspace, graph.nodes, call.environment.get(LOCAL_DIRS))
+    data = site_data(project, graph, compiled, workspace.formats, tables, _shown(health))
     path = site_path(project)
     write_whole(path, page(data, project.secrets))
     call.report.payload(str(path))
     return 0
+
+
+def _shown(health: Health) -> dict[str, object]:
+    """Returns what the page says of the health of a project: not who writes, and not the folders of this machine."""
+    from runner.run.health import in_a_line
+
+    known, of_nodes = health.everything, ("name", "problems", "warnings", "behind")
+    shown = {name: known[name] for name in ("well", "at", "problems", "warnings", "sources")}
+    for name in ("tables", "tests"):
+        shown[name] = [{key: value for key, value in row.items() if key in of_nodes} for row in known[name]]
+    return {**shown, "said": in_a_line(health.problems, health.warnings)}
 
 
 def _read_tables(workspace: Workspace, report: Report) -> Landed:
@@ -184,17 +201,32 @@ def _read_tables(workspace: Workspace, report: Report) -> Landed:
     )
     graph = workspace.graph
     workspace.graph = graph.with_node(over_time)
+    models = [node for node in graph.nodes.values() if node.model and not node.model.source and not node.model.mirror]
     try:
-        run = Run(workspace, "docs", [graph.nodes["freshness"], over_time])
+        run = Run(workspace, "docs", [*models, over_time])
         with session_to_read(run, report), report.during("reading what has landed"):
-            freshness, numbers = (_rows(run, node, report) for node in run.nodes)
-            states = mirror_states(run, graph.nodes.values())
+            freshness, numbers = (_rows(run, node, report) for node in (graph.nodes["freshness"], over_time))
+            return Landed(freshness, numbers, mirror_states(run, graph.nodes.values()), _types(run, models))
     except QueryFailed as failure:
         report.warn(RunnerWarning("source-unreadable", failure.message))
-        return Landed([], [], {}, failure.message)
+        return Landed(problem=failure.message)
     finally:
         workspace.graph = graph
-    return Landed(freshness, numbers, states)
+
+
+def _types(run: Run, models: Sequence[Node]) -> dict[str, dict[str, str]]:
+    """Returns the types of the columns of models, by the models' names; none of those that cannot be read, such as
+    those that were not built yet.
+    """
+    from runner.engine.errors import QueryFailed
+
+    types = {}
+    for node in models:
+        with suppress(QueryFailed):
+            run.views.prepare(node.name)
+            run.views.make(node)
+            types[node.name] = run.spark.column_types(quoted(node.relation), {})
+    return types
 
 
 def _rows(run: Run, node: Node, report: Report) -> list[dict[str, object]]:

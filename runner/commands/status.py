@@ -12,12 +12,10 @@ from runner.counts import age_in_words, bytes_in_words, counted, grouped
 from runner.errors import RunnerError
 from runner.grid import json_text
 from runner.report import Report
-from runner.run.health import Health, Row
+from runner.run.health import NAMED, Health, Row, in_a_line
 from runner.run.inventory import LOCAL_DIRS
 from runner.run.workspace import Workspace
 
-# The number of reasons that the first line names.
-NAMED = 3
 CLEAR = "\x1b[2J\x1b[H"
 
 
@@ -62,22 +60,6 @@ def _print(report: Report, health: Health) -> None:
     report.payload("")
     for line in _ending(health):
         report.payload(line)
-
-
-def in_a_line(problems: list[str], warnings: list[str]) -> str:
-    """Returns in words whether all is well; what is not well, or else worth a look, is named.
-
-    >>> in_a_line([], []), in_a_line([], ["shop has 1 open dead letter"])
-    ('well', 'well; worth a look: shop has 1 open dead letter')
-    >>> in_a_line(["a", "b", "c", "d"], ["e"])
-    'not well: a; b; c; and 1 more'
-    """
-    named = problems or warnings
-    more = [f"and {len(named) - NAMED} more"] if len(named) > NAMED else []
-    said = "; ".join([*named[:NAMED], *more])
-    if problems:
-        return f"not well: {said}"
-    return f"well; worth a look: {said}" if warnings else "well"
 
 
 def _tables(health: Health) -> dict[str, list[dict[str, str]]]:

@@ -265,11 +265,14 @@ class Mirror:
         return tuple(dict.fromkeys(table.source.model for table in self.tables))
 
 
-# The endings of the names of tables beside mirrors, and the columns that mirrors have themselves.
+# The endings of the names of tables beside mirrors, and the columns that mirrors have themselves, with their types.
 BESIDE = {"state": "__gone", "history": "__known"}
+OF_CHANGE = {"_changed_at": "timestamp", "_seq": "string", "_source": "string"}
+VALID = {"valid_from": "timestamp", "valid_to": "timestamp", "is_current": "boolean"}
+UNFIT = {"_unfit": "map<string,string>"}
 OWN_COLUMNS = {
-    "state": ("_changed_at", "_seq", "_source", "_in_parts", "_untold", "_unfit"),
-    "history": ("valid_from", "valid_to", "is_current", "op", "_changed_at", "_seq", "_source", "_unfit"),
+    "state": {**OF_CHANGE, "_in_parts": "boolean", "_untold": "array<string>", **UNFIT},
+    "history": {**VALID, "op": "string", **OF_CHANGE, **UNFIT},
 }
 
 
@@ -305,9 +308,9 @@ class MirrorQuery:
         return f"{self.model}{BESIDE[self.shows]}"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of the table of this query."""
-        return (*(column.name for column in self.mirror.columns), *OWN_COLUMNS[self.shows])
+    def columns(self) -> Mapping[str, str]:
+        """The columns of the table of this query, with their types."""
+        return {**{column.name: column.type for column in self.mirror.columns}, **OWN_COLUMNS[self.shows]}
 
     @property
     def compared(self) -> list[str]:

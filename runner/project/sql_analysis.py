@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from runner.yaml_text import Yaml
 
@@ -76,8 +77,9 @@ def _is_parsed(sql: str) -> bool:
 
 # --- the tables and columns that a query reads
 
-# Column -> the columns that its values come from, each as (table, column).
-ColumnsRead = dict[str, list[tuple[str, str]]]
+# Column -> the columns that its values come from, each as (table, column), or (table, column, member) if of a map only
+# the value under one key is read.
+ColumnsRead = dict[str, list[tuple[str, ...]]]
 
 
 def tables_read(sql: str, known: Iterable[str]) -> list[str]:
@@ -107,6 +109,8 @@ def columns_read(sql: str, tables: Mapping[str, Iterable[str]]) -> ColumnsRead |
 
     >>> columns_read("select *, a + b as c, 1 as d from (select a, b from t)", {"t": ["a", "b"]})
     {'a': [('t', 'a')], 'b': [('t', 'b')], 'c': [('t', 'a'), ('t', 'b')], 'd': []}
+    >>> columns_read("select int(after['id']) as id from (select m as after from t)", {"t": ["m"]})
+    {'id': [('t', 'm', 'id')]}
     >>> columns_read("select * from t", {}), columns_read("select ((", {})
     (None, None)
     """
@@ -132,10 +136,35 @@ def columns_read(sql: str, tables: Mapping[str, Iterable[str]]) -> ColumnsRead |
         return None  # SQL that it does not know; what runs is decided by Spark alone
 
 
-def _leaves(root: object) -> list[tuple[str, str]]:
-    """Returns the columns of tables where a lineage ends, each once."""
+def _leaves(root: Any) -> list[tuple[str, ...]]:
+    """Returns the columns of tables where a lineage ends, each once, with the member of them that is read."""
     from sqlglot import exp
 
-    ends = (node for node in root.walk() if not node.downstream)  # type: ignore[attr-defined]
-    found = ((node.source.name, exp.to_column(node.name).name) for node in ends if isinstance(node.source, exp.Table))
-    return sorted(set(found))
+    found, seen = set[tuple[str, ...]](), set[tuple[int, tuple[str, ...]]]()
+    waiting: list[tuple[Any, tuple[str, ...]]] = [(root, ())]
+    while waiting:
+        node, member = waiting.pop()
+        # Many ways may lead to a column of a query that another reads.
+        if (id(node), member) in seen:
+            continue
+        seen.add((id(node), member))
+        if not node.downstream and isinstance(node.source, exp.Table):
+            found.add((node.source.name, exp.to_column(node.name).name, *member))
+        for below in node.downstream:
+            waiting += [(below, one) for one in _members(node.expression, below.name, member)]
+    return sorted(found)
+
+
+def _members(expression: Any, name: str, member: tuple[str, ...]) -> set[tuple[str, ...]]:
+    """Returns the members that an expression reads of a column of this name, of which one may be empty: the column as a
+    whole. A column that is only handed on is read as its reader reads it: one `member`.
+    """
+    from sqlglot import exp
+
+    column = exp.to_column(name).name
+    read = [one for one in expression.find_all(exp.Column) if one.name == column]
+    if not read or expression.unalias() in read:
+        return {member}
+    of_maps = [one.parent for one in read if isinstance(one.parent, exp.Bracket) and one.arg_key == "this"]
+    keys = [key for one in of_maps for key in one.expressions if isinstance(key, exp.Literal) and key.is_string]
+    return {(key.name,) for key in keys} if len(keys) == len(read) else {()}

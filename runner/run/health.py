@@ -21,8 +21,8 @@ from runner.run.workspace import Workspace
 
 # Files that wait longer than this are a problem, unless the freshness of their source says another age.
 LONGEST_WAIT = Age(1, "day")
-# The number of characters of a message that are shown.
-MESSAGE = 160
+# The number of characters of a message that are shown, and of reasons that the first line names.
+MESSAGE, NAMED = 160, 3
 NEVER = "never"
 ELSEWHERE = Standing()
 
@@ -185,7 +185,8 @@ class Health:
             # A failure leaves something unfinished too, and says more.
             problems.append(f"{what}: {standing.unfinished}")
         elif newest and newest["status"] == "warn":
-            warnings.append(f"{what} warned {self._ago(newest['ended'])}: {first_line(newest['message'])}")
+            message = first_line(newest["message"])
+            warnings.append(f"{what} warned {self._ago(newest['ended'])}{': ' if message else ''}{message}")
         return problems, warnings
 
     def _failure(self, record: NodeRecord, newest: Mapping[str, Any]) -> str:
@@ -217,7 +218,8 @@ class Health:
 
     def _lock(self, held: list[Held]) -> Row:
         holder, is_held, tables = held[0].holder, held[0].is_held, [one.table for one in held]
-        died = f'"{holder.command}" ({holder.said}) was stopped before its end; it wrote {enumeration(tables)}'
+        since = holder.since.replace("T", " ").replace("Z", " UTC")
+        died = f'"{holder.command}" of {since} was stopped before its end; it wrote {enumeration(tables)}'
         return {
             "command": holder.command,
             "process": holder.pid,
@@ -260,6 +262,22 @@ class Health:
 
     def _ago(self, instant: str) -> str:
         return f"{age_in_words(self._age(instant) or 0)} ago"
+
+
+def in_a_line(problems: list[str], warnings: list[str]) -> str:
+    """Returns in words whether all is well; what is not well, or else worth a look, is named.
+
+    >>> in_a_line([], []), in_a_line([], ["shop has 1 open dead letter"])
+    ('well', 'well; worth a look: shop has 1 open dead letter')
+    >>> in_a_line(["a", "b", "c", "d"], ["e"])
+    'not well: a; b; c; and 1 more'
+    """
+    named = problems or warnings
+    more = [f"and {len(named) - NAMED} more"] if len(named) > NAMED else []
+    said = "; ".join([*named[:NAMED], *more])
+    if problems:
+        return f"not well: {said}"
+    return f"well; worth a look: {said}" if warnings else "well"
 
 
 def _row(name: str, record: NodeRecord, problems: list[str], warnings: list[str]) -> Row:

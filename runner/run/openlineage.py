@@ -15,12 +15,10 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from runner.compile.column_lineage import Columns, columns_of_models
-from runner.contract import COLUMNS
+from runner.compile.column_lineage import Columns, columns_of_models, known_types
 from runner.errors import RunnerError, RunnerErrors, RunnerWarning
 from runner.files import is_uri
 from runner.project.inputs import ExternalTable, Messages, Target
-from runner.project.mirror import MirrorQuery
 from runner.project.nodes import Node
 from runner.project.notifications import OpenLineage
 from runner.run.health import first_line
@@ -145,7 +143,7 @@ class LineageEvents:
             return inputs, []
         output = self._dataset(run, node)
         columns = self._columns(run).get(node.name) or {"names": [], "from": {}}
-        types = _types(node)
+        types = known_types(node.model)
         fields = [{"name": name, **({"type": types[name]} if name in types else {})} for name in columns["names"]]
         origins = {name: self._fields(run, ends) for name, ends in columns["from"].items()}
         lineage = {name: {"inputFields": ends} for name, ends in origins.items() if ends}
@@ -167,7 +165,7 @@ class LineageEvents:
 
     def _origins(self, run: Run, ends: Iterable[list[str]]) -> Iterator[tuple[str, str]]:
         """Yields columns of nodes with a table or a view; those of ephemeral models are followed further."""
-        for name, column in ends:
+        for name, column, *_ in ends:
             node = run.graph.nodes.get(name)
             if node and node.model and node.model.is_ephemeral:
                 yield from self._origins(run, self.columns[run][name]["from"].get(column, ()))
@@ -229,14 +227,6 @@ def _read_by(run: Run, node: Node) -> Iterator[Node]:
             yield from _read_by(run, parent)
         elif parent.model or isinstance(parent.subject, ExternalTable):
             yield parent
-
-
-def _types(node: Node) -> Mapping[str, str]:
-    """Returns the types of columns that are known before a query runs."""
-    query = node.model and node.model.query
-    if isinstance(query, MirrorQuery):
-        return {column.name: column.type for column in query.mirror.columns}
-    return COLUMNS if node.model and node.model.source else {}
 
 
 def _facets(**facets: Mapping[str, Any]) -> Json:

@@ -8,20 +8,21 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
 
-from runner.compile.column_lineage import columns_of_models
+from runner.compile.column_lineage import columns_of_models, known_types
 from runner.compile.compiled import Compiled
 from runner.errors import Problems
 from runner.files import read_text
 from runner.project.inputs import ExternalTable, Freshness, Source
 from runner.project.mirror import MirrorQuery
-from runner.project.node_results import NodeResults
+from runner.project.node_results import NodeRecord, NodeResults
 from runner.project.nodes import (
     DataTest,
     Exposure,
@@ -29,9 +30,11 @@ from runner.project.nodes import (
     Model,
     Node,
     Project,
+    SourcesView,
     UnitTest,
 )
 from runner.project.properties import doc_blocks
+from runner.project.tables_seen import tables_seen
 from runner.secrets import Secrets
 from runner.site.mapping import mapping_of
 from runner.spec.formats import FormatFolders
@@ -39,13 +42,14 @@ from runner.spec.words import Format
 
 
 class Landed(NamedTuple):
-    """The rows of the views `freshness` and `landed_over_time`, facts about mirrors by their names, and why there is
-    nothing of all this.
+    """The rows of the views `freshness` and `landed_over_time`, facts about mirrors by their names, the types of the
+    columns of models by their names, and why there is nothing of all this.
     """
 
-    freshness: list[dict[str, Any]]
-    over_time: list[dict[str, Any]]
-    mirrors: Mapping[str, list[tuple[str, str]]]
+    freshness: Sequence[Mapping[str, Any]] = ()
+    over_time: Sequence[Mapping[str, Any]] = ()
+    mirrors: Mapping[str, list[tuple[str, str]]] = MappingProxyType({})
+    types: Mapping[str, Mapping[str, str]] = MappingProxyType({})
     problem: str = ""
 
 
@@ -53,9 +57,11 @@ class Landed(NamedTuple):
 OVERVIEW = "__overview__"
 
 
-def site_data(project: Project, graph: Graph, compiled: Compiled, formats: FormatFolders, landed: Landed) -> Any:
-    """Returns the data of the page: the `project` with its overview, `nodes` in the order of the data, `formats`, the
-    last run, what has `landed`, and `texts`, which are long and often repeated: SQL, specs and examples.
+def site_data(
+    project: Project, graph: Graph, compiled: Compiled, formats: FormatFolders, landed: Landed, health: Any
+) -> Any:
+    """Returns the data of the page: the `project` with its overview, its `health`, `nodes` in the order of the data,
+    `formats`, the last run, what has `landed`, and `texts`, which are long: SQL, specs and examples.
     """
     shown = [graph.nodes[name] for name in graph.order() if _is_shown(graph.nodes[name])]
     specs = _specs(project, formats)
@@ -67,7 +73,8 @@ def site_data(project: Project, graph: Graph, compiled: Compiled, formats: Forma
             "storage": project.target.storage,
             "about": _about(project),
         },
-        "nodes": [_node(node, columns, project.root, landed.mirrors.get(node.name, [])) for node in shown],
+        "health": health,
+        "nodes": [_node(project, node, columns.get(node.name), landed) for node in shown],
         "formats": [
             {"name": name, "about": spec.about, "docs": spec.docs, "cases": _cases(graph, name)}
             for name, spec in specs.items()
@@ -97,18 +104,21 @@ def _is_shown(node: Node) -> bool:
 # --- nodes
 
 
-def _node(node: Node, columns: Mapping[str, Any], root: Path, state: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def _node(project: Project, node: Node, columns: Any, landed: Landed) -> dict[str, Any]:
+    facts = (*_facts(node, project.root), *landed.mirrors.get(node.name, ()))
     return {
         "name": node.name,
         "label": node.label,
         "type": _type(node),
+        "kind": _kind(node),
         "description": node.description,
         "path": node.path,
         "tags": sorted(node.tags),
         "format": node.format,
         "parents": list(node.parents),
-        "columns": _described(node, columns.get(node.name)),
-        "facts": [[name, str(value)] for name, value in (*_facts(node, root), *state) if value],
+        "columns": _described(node, columns, landed.types.get(node.name, {})),
+        "facts": [[name, str(value)] for name, value in facts if value],
+        "tables": _tables(project, node),
     }
 
 
@@ -116,17 +126,64 @@ def _type(node: Node) -> str:
     return "mirror" if node.model and node.model.mirror else node.resource_type
 
 
-def _described(node: Node, columns: Any) -> Any:
-    """Returns the columns with their descriptions. Generated models have types in place of descriptions."""
-    if columns is None:
+def _kind(node: Node) -> str:
+    """Returns what a node is, in words."""
+    match node.subject:
+        case Model(query=MirrorQuery(shows=shows)):
+            return "mirror" if shows == "state" else "history of a mirror"
+        case Model(query=Source()):
+            return "changelog of a source"
+        case Model(query=SourcesView()):
+            return "view of all sources"
+        case Model() as model if not model.seed:
+            return {"incremental": "incremental table", "ephemeral": "query"}.get(
+                model.materialized, model.materialized
+            )
+        case DataTest(kind=kind):
+            return f"data test {kind}".rstrip()
+        case Exposure(properties=properties):
+            return str(properties.get("type") or "exposure")
+    return node.resource_type.replace("_", " ")
+
+
+def _described(node: Node, columns: Any, read: Mapping[str, str]) -> Any:
+    """Returns the columns with their descriptions and types, of which those that were `read` are known only where the
+    table was. Generated models have types in place of descriptions.
+    """
+    if columns is None or not node.model:
         return None
-    names = list(dict.fromkeys([*columns["names"], *node.columns]))
-    return {**columns, "names": names, "about": {name: text for name, text in node.columns.items() if text}}
+    is_generated = node.model.source or node.model.reads_all_sources
+    about = {} if is_generated else {name: text for name, text in node.columns.items() if text}
+    types = {**read, **(node.columns if is_generated else known_types(node.model))}
+    return {**columns, "names": list(dict.fromkeys([*columns["names"], *node.columns])), "about": about, "types": types}
+
+
+def _tables(project: Project, node: Node) -> list[dict[str, Any]]:
+    """Returns the tables of a source with their columns, which are members of images: those that have landed, as far as
+    runs look at them, and those that are declared.
+    """
+    source = node.subject if isinstance(node.subject, Source) else node.model.source if node.model else None
+    if not source:
+        return []
+    seen = tables_seen(project, source).tables
+    tables = {one.path: (one.key, {column.name: column.type or "" for column in one.there}) for one in seen}
+    for table in source.tables:
+        if not any(one.is_named(table.name) for one in seen):
+            tables[".".join(table.name)] = (table.key, dict(table.columns))
+    return [{"name": name, "key": key, "columns": columns} for name, (key, columns) in sorted(tables.items())]
+
+
+def _owner(node: Node) -> str:
+    """Returns the owner that an exposure names, or the notes about a model do."""
+    notes = node.subject.properties if isinstance(node.subject, Exposure) else node.config.get("meta") or {}
+    owner = notes.get("owner") or ""
+    return " ".join(str(one) for one in owner.values() if one) if isinstance(owner, Mapping) else str(owner)
 
 
 def _facts(node: Node, root: Path) -> Iterator[tuple[str, object]]:
     """Returns the facts about a node that are shown beside its texts, as names and values."""
     yield "file", node.path
+    yield "owner", _owner(node)
     match node.subject:
         case ExternalTable(place=place, folder=folder, loaded_at=loaded_at, freshness=freshness):
             yield "table", folder.removeprefix(f"{root}/") or ".".join(place)
@@ -135,27 +192,24 @@ def _facts(node: Node, root: Path) -> Iterator[tuple[str, object]]:
         case Source(messages=messages, zone=zone, generation=generation, tables=tables, freshness=freshness):
             yield from _thresholds(freshness)
             yield "messages", messages.path.removeprefix("file://").removeprefix(f"{root}/")
-            yield "kind", messages.kind.replace("_", " ")
+            yield "read from", messages.kind.replace("_", " ")
             yield "zone", zone
             yield "generation", generation
             yield "declared tables", ", ".join(".".join(table.name) for table in tables)
-        case Model(query=MirrorQuery(mirror=mirror, shows=shows)):
-            yield "shows", shows
+        case Model(query=MirrorQuery(mirror=mirror)):
             yield "of", ", ".join(f"{table.source.name}: {'.'.join(table.name)}" for table in mirror.tables)
             yield "key", ", ".join(mirror.key)
         case Model() as model:
-            yield "materialized", model.materialized
             yield "called", model.alias
             yield "unique key", ", ".join(model.unique_key)
             yield "new rows of", ", ".join(model.new_rows)
-        case DataTest(kind=kind, model=model_name, config=config):
-            yield "kind", kind
+        case DataTest(model=model_name, config=config):
             yield "tests", model_name
             yield "severity", config.severity
         case UnitTest(model=model_name):
             yield "tests", model_name
         case Exposure(properties=properties):
-            yield from ((name, properties.get(name)) for name in ("type", "url", "maturity"))
+            yield from ((name, properties.get(name)) for name in ("url", "maturity"))
     yield "tags", ", ".join(sorted(node.tags))
 
 
@@ -210,14 +264,17 @@ def _results(project: Project, graph: Graph) -> dict[str, Any] | None:
     are none.
     """
     recorded = NodeResults(project)
-    records = {name: recorded.read(node).results for name, node in graph.nodes.items() if node.runs}
-    results = {name: _result(entries[0]) for name, entries in records.items() if entries}
+    records = {name: recorded.read(node) for name, node in graph.nodes.items() if node.runs}
+    results = {name: _result(record) for name, record in records.items() if record.results}
     return {"at": max(one["ended"] for one in results.values()), "results": results} if results else None
 
 
-def _result(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _result(record: NodeRecord) -> dict[str, Any]:
+    """Returns the newest result, which is that of a skipped node only if there is no other."""
+    entry = record.newest or record.results[0]
     shown = {key: entry[key] for key in ("status", "ended", "seconds", "failures", "rows")}
-    return {**shown, "message": entry["message"] or None}
+    was_skipped = entry is not record.results[0]
+    return {**shown, "message": entry["message"] or None, "since": record.failing_since, "was_skipped": was_skipped}
 
 
 def site_path(project: Project) -> Path:
@@ -233,7 +290,19 @@ SCRIPTS = (
     "vendor/uPlot.iife.min.js",
     *(
         f"js/{name}.js"
-        for name in ("elements", "data", "code", "search", "layout", "picture", "chart", "mapping", "pages", "main")
+        for name in (
+            "elements",
+            "markdown",
+            "data",
+            "code",
+            "search",
+            "layout",
+            "picture",
+            "chart",
+            "mapping",
+            "pages",
+            "main",
+        )
     ),
 )
 
@@ -252,8 +321,7 @@ def page(data: Any, secrets: Secrets) -> str:
         script_hashes=[_hash(one) for one in scripts],
         styles=[Markup(one) for one in styles],
         scripts=[Markup(one) for one in scripts],
-        data=Markup(_inert(secrets.redacted(_json({name: one for name, one in data.items() if name != "texts"})))),
-        texts=Markup(_inert(_json(_packed(secrets.redacted(_json(data["texts"])))))),
+        data=_packed(secrets.redacted(_json(data))),
     )
 
 
@@ -269,16 +337,9 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def _inert(text: str) -> str:
-    """Returns JSON that cannot end the HTML element that it stands in.
-
-    >>> _inert('["</script>"]')
-    '["\\\\u003c/script>"]'
-    """
-    return text.replace("<", "\\u003c")
-
-
 def _packed(text: str) -> str:
-    """Returns a text deflated, in base64: the compiled SQL of a hundred sources is nearly the same a hundred times."""
+    """Returns a text deflated, in base64, which no text can end: what a page says of a hundred mirrors is nearly the
+    same a hundred times.
+    """
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     return base64.b64encode(packer.compress(text.encode()) + packer.flush()).decode()

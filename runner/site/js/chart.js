@@ -7,9 +7,9 @@ function chart(title, moments, series) {
   const box = make("div", { class: "plot" });
   const legend = make("ul", { class: "legend" }, series.map((one, index) =>
     make("li", {}, make("span", { class: `swatch shade-${index % SHADES}` }), `${one.name} `, make("b", {}, numberText(total(one.values))))));
-  const rows = moments.map((moment, index) => [timeText(moment), ...series.map((one) => numberText(one.values[index]))]);
+  const rows = moments.map((moment, index) => [timesIn(moment), ...series.map((one) => numberText(one.values[index]))]);
   const numbers = make("details", {}, make("summary", {}, "as a table"), table(["time", ...series.map((one) => one.name)], rows, `${title}, as a table`));
-  const figure = make("figure", {}, make("figcaption", {}, title), legend, box, numbers);
+  const figure = make("figure", {}, make("figcaption", {}, title, make("span", { class: "quiet" }, " (UTC)")), legend, box, numbers);
   let plot = null;
   const draw = () => {
     if (plot) plot.destroy();
@@ -46,7 +46,8 @@ function options(width, series, moments) {
       x: { range: () => [moments[0] - spare, moments[moments.length - 1] + spare] },
       y: { range: (_, __, most) => [0, Math.max(1, most * 1.08)] },
     },
-    axes: [axis, { ...axis, size: 58, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? numberText(tick) : "")) }],
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
+    axes: [{ ...axis, space: 90, values: (_, ticks, __, ___, step) => ticks.map((tick) => axisText(tick, step)) }, { ...axis, size: 58, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? numberText(tick) : "")) }],
     series: [{}, ...series.map((_, index) => ({
       fill: colour(`--shade-${index % SHADES}`), stroke: colour("--page"), width: 1, points: { show: false },
       paths: uPlot.paths.bars({ size: [0.8, 46] }),
@@ -54,8 +55,10 @@ function options(width, series, moments) {
   };
 }
 
-function timeText(seconds) {
-  return new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ");
+// A moment on an axis: the day, and the time where there are several moments a day. The title says the zone.
+function axisText(seconds, step) {
+  const text = new Date(seconds * 1000).toISOString();
+  return step < 86400 ? `${text.slice(5, 10)} ${text.slice(11, 16)}` : text.slice(0, 10);
 }
 
 // The charts of a source: rows by kind, dead letters by reason.

@@ -30,25 +30,45 @@ function link(text, href, attributes) {
 }
 
 // A link to somewhere else, or only its text if it is not on the web.
-function outside(text) {
-  return /^https?:\/\//i.test(text) ? make("a", { href: text, rel: "noopener noreferrer" }, text) : text;
+function outside(address, text = address) {
+  return /^https?:\/\//i.test(address) ? make("a", { href: address, rel: "noopener noreferrer" }, text) : text;
 }
 
 function badge(text, kind) {
   return make("span", { class: `badge ${kind || ""}` }, text);
 }
 
-function table(heads, rows, label) {
+// The rows of a table of `cards` stand each for itself where there is little room.
+function table(heads, rows, label, kind = "") {
   const head = make("tr", {}, heads.map((text) => make("th", { scope: "col" }, text)));
-  const body = rows.map((cells) => make("tr", {}, cells.map((cell) => make("td", {}, cell))));
+  const body = rows.map((cells) => make("tr", {}, cells.map((cell, index) => make("td", { "data-head": heads[index] }, cell))));
   const whole = make("table", {}, make("thead", {}, head), make("tbody", {}, body));
-  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, whole);
+  return make("div", { class: `scroll ${kind}`, tabindex: "0", role: "region", "aria-label": label }, whole);
+}
+
+// A table of things by `columns`, each a head and what makes the cell of a thing; columns without any cell are left out.
+function tableOf(columns, things, label, kind) {
+  const cells = columns.map(([head, cell]) => [head, things.map((thing) => cell(thing) || "")]).filter(([, all]) => all.some(Boolean));
+  return table(cells.map(([head]) => head), things.map((_, index) => cells.map(([, all]) => all[index])), label, kind);
 }
 
 function section(title, ...children) {
   return make("section", {}, make("h2", {}, title), children);
 }
 
+// Numbers and times as the commands print them: 1 234 567, and all times in UTC, which they say.
+
 function numberText(value) {
-  return Number(value).toLocaleString("en");
+  return Number(value).toLocaleString("en").replaceAll(",", "\u00a0");
+}
+
+const INSTANT = /(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:00)/g;
+
+// The text with each instant of ISO 8601 in it in this form; a number is an instant in seconds since 1970.
+function timesIn(text) {
+  return (typeof text === "number" ? new Date(text * 1000).toISOString() : text).replace(INSTANT, "$1 $2 UTC");
+}
+
+function time(instant) {
+  return instant ? make("span", { class: "time" }, timesIn(instant)) : "";
 }

@@ -3,7 +3,7 @@
 const ROUTES = { "": overview, node: nodePage, format: formatPage, column: columnPage, flow: flowPage, search: searchPage };
 const MAIN = document.getElementById("main");
 const SEARCH = document.getElementById("search");
-let shown = 0;
+let isFirst = true;
 
 function partsOfAddress() {
   try {
@@ -13,11 +13,9 @@ function partsOfAddress() {
   }
 }
 
-async function show() {
+function show() {
   const [kind, ...parts] = partsOfAddress();
-  const turn = ++shown;
-  const page = await (Object.hasOwn(ROUTES, kind) ? ROUTES[kind](...parts) : missing(kind));
-  if (turn !== shown) return; // another page was asked for meanwhile
+  const page = Object.hasOwn(ROUTES, kind) ? ROUTES[kind](...parts) : missing(kind);
   document.title = page.title === DATA.project.name ? page.title : `${page.title} · ${DATA.project.name}`;
   MAIN.replaceChildren(...page.content.flat(3).filter(Boolean));
   document.body.classList.remove("open");
@@ -26,11 +24,12 @@ async function show() {
     if (one.getAttribute("href") === location.hash) one.setAttribute("aria-current", "page");
     else one.removeAttribute("aria-current");
   }
-  if (kind === "search") return;
-  SEARCH.value = "";
-  window.scrollTo(0, 0);
-  const title = MAIN.querySelector("h1");
-  if (turn > 1 && title) title.focus({ preventScroll: true });
+  if (kind !== "search") {
+    SEARCH.value = "";
+    window.scrollTo(0, 0);
+    if (!isFirst) MAIN.querySelector("h1").focus({ preventScroll: true });
+  }
+  isFirst = false;
 }
 
 function navigation() {
@@ -80,6 +79,8 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the address is that of a page, not of a place in it
   MAIN.focus();
 });
-window.addEventListener("hashchange", show);
-navigation();
-show();
+unpacked().then(() => {
+  window.addEventListener("hashchange", show);
+  navigation();
+  show();
+});

@@ -36,9 +36,11 @@ function drawLines(frame, layer, lines, rows, columns) {
     for (const [, number] of column.from) {
       if (number === null) continue;
       const line = lines[number].getBoundingClientRect();
+      // Level to the end of the message, beside no text but its own, and from there across the gap.
       const from = { x: Math.min(line.right, right) - place.left + 4, y: line.top + line.height / 2 - place.top };
+      const end = { x: Math.max(from.x, right - place.left), y: from.y };
       const to = { x: row.left - place.left - 3, y: row.top + row.height / 2 - place.top };
-      layer.append(makeSvg("path", { class: `shade-${index % SHADES}`, "data-column": index, d: curve([from, to]) }));
+      layer.append(makeSvg("path", { class: `shade-${index % SHADES}`, "data-column": index, d: curve([from, end, to]) }));
     }
   });
 }

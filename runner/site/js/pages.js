@@ -1,14 +1,13 @@
-// The pages: each function returns {title, content}, and the content may come later.
+// The pages: each function returns {title, content}.
 
 const MOST_IN_OVERVIEW = 80;
 
-function statusBadge(name) {
+// How the newest result of a node ended, and when, whatever command ran it.
+function statusBadge(name, withTime = true) {
   const result = RESULTS[name];
-  return result ? badge(result.status, result.status) : badge("not run", "quiet");
-}
-
-function instantText(instant) {
-  return instant.replace("T", " ").replace("Z", " UTC");
+  if (!result) return badge("never run", "quiet");
+  const skipped = result.was_skipped ? ", then skipped" : "";
+  return [badge(result.status, result.status), withTime ? [" ", time(result.ended), skipped] : null];
 }
 
 function heading(kind, title, ...beside) {
@@ -26,28 +25,75 @@ function nodeLinks(names) {
 function overview() {
   const tables = DATA.nodes.filter((node) => !isTest(node) && node.type !== "source");
   const drawn = new Set(DATA.nodes.filter((node) => !isTest(node)).map((node) => node.name));
-  const worst = DATA.nodes.filter((node) => [...FAILED, "warn"].includes(statusOf(node.name)));
   return {
     title: DATA.project.name,
     content: [
-      heading(`target ${DATA.project.target}, ${DATA.project.storage}`, DATA.project.name,
-        make("p", { class: "quiet" }, DATA.run ? `last run ${instantText(DATA.run.at)}` : "not run yet: runner build")),
-      DATA.project.about ? DATA.project.about.split(/\n\s*\n/).map((text) => make("p", { class: "about" }, text)) : null,
+      heading(`target ${DATA.project.target}, ${DATA.project.storage}`, DATA.project.name),
+      verdict(),
+      DATA.health.sources.length ? section("Sources: how fresh, how many, how many dead letters", tableOfSources()) : null,
+      DATA.project.about ? markdown(DATA.project.about) : null,
       tiles(),
-      worst.length ? section("Needs a look", make("ul", { class: "plain" }, worst.map((node) => make("li", {}, statusBadge(node.name), " ", link(node.label, nodeHref(node.name)), " ", make("span", { class: "quiet" }, firstLine(RESULTS[node.name].message) || rowsText(RESULTS[node.name])))))) : null,
       drawn.size <= MOST_IN_OVERVIEW ? section("The way of the data", pictureOf(drawn, "the way of the data")) : null,
       section("Tables, in the order of the data", tableOfTables(tables)),
-      DATA.landed.freshness.length ? section("Freshness", freshnessTable(DATA.landed.freshness)) : null,
     ],
   };
 }
 
-function firstLine(text) {
-  return (text || "").trim().split("\n")[0];
+// The line of `runner status`, each reason in a line with a link to where it is, and below it what the line leaves out.
+function verdict() {
+  const { well, at, said, problems, warnings, sources, tables, tests } = DATA.health;
+  const rows = [...sources.map((row) => [`source.${row.name}`, row]), ...[...tables, ...tests].map((row) => [row.name, row])];
+  const linked = (text) => {
+    const [name] = rows.find(([, row]) => row.problems.includes(text) || row.warnings.includes(text)) || [];
+    const label = NODES.has(name) ? NODES.get(name).label : "";
+    const start = label ? text.indexOf(label) : -1;
+    return start < 0 ? text : [text.slice(0, start), link(label, nodeHref(name)), text.slice(start + label.length)];
+  };
+  const line = [];
+  let rest = said;
+  for (const text of [...problems, ...warnings].filter((one) => said.includes(one))) {
+    const start = rest.indexOf(text);
+    const end = start + text.length + (rest.startsWith(";", start + text.length) ? 1 : 0);
+    line.push(rest.slice(0, start), make("span", { class: "reason" }, linked(text), rest.slice(start + text.length, end)));
+    rest = rest.slice(end);
+  }
+  const more = [...problems, ...warnings].filter((text) => !said.includes(text));
+  const days = Math.floor((Date.now() - Date.parse(at)) / 86_400_000);
+  return make("div", { class: `verdict ${!well ? "error" : warnings.length ? "warn" : "success"}` },
+    make("p", { class: "said" }, line, rest),
+    more.length ? make("ul", { class: "plain" }, more.map((text) => make("li", {}, problems.includes(text) ? null : "worth a look: ", linked(text)))) : null,
+    make("p", { class: "quiet" }, "as of ", time(at), days > 0 ? `, ${numberText(days)} ${days === 1 ? "day" : "days"} ago` : "",
+      DATA.run ? ["; last run ", time(DATA.run.at)] : "; not run yet: runner build"));
+}
+
+function tableOfSources() {
+  const count = (value) => (value === undefined || value === null ? "" : numberText(value));
+  const freshOf = (row) => DATA.landed.freshness.find((one) => one.source === row.name) || {};
+  const letters = (row) => {
+    const fresh = freshOf(row);
+    const told = [[row.dead_letters_open, "open"], [row.dead_letters_new, "new"], [fresh.waived, "waived"], [fresh.dead_letters, "in all"]];
+    const words = told.filter(([number]) => number).map(([number, word]) => `${numberText(number)} ${word}`).join(", ");
+    return row.limit || row.dead_letters_open ? badge(words, row.limit ? "fail" : "warn") : words || "none";
+  };
+  const waits = (row) => [row.waiting_files && `${numberText(row.waiting_files)} files`, row.behind && `${numberText(row.behind)} messages`].filter(Boolean).join(", ");
+  const columns = [
+    ["source", (row) => link(row.name, nodeHref(`source.${row.name}`), { class: "source" })],
+    ["newest change", (row) => time(freshOf(row).last_event)],
+    ["landed last", (row) => time(row.landed)],
+    ["dead letters", letters],
+    ["messages", (row) => count(freshOf(row).messages)],
+    ["rows", (row) => count(freshOf(row).rows)],
+    ["waits to land", waits],
+    ["last run", (row) => statusBadge(row.model)],
+  ];
+  return [
+    tableOf(columns, DATA.health.sources, "sources", "cards"),
+    DATA.landed.problem ? make("p", { class: "quiet" }, `Newest changes, messages and rows: ${DATA.landed.problem}`) : null,
+  ];
 }
 
 function rowsText(result) {
-  return Object.entries(result.rows).filter(([, number]) => number).map(([kind, number]) => `${numberText(number)} ${kind.replaceAll("_", " ")}`).join(", ");
+  return Object.entries(result.rows).filter(([, number]) => number).map(([kind, number]) => `${numberText(number)} ${kind.replaceAll("_", " ").replace(/s$/, "")}${number === 1 ? "" : "s"}`).join(", ");
 }
 
 function tiles() {
@@ -67,54 +113,47 @@ function tableOfTables(nodes) {
   const summary = (name) => {
     const tests = testsOf(name);
     const bad = tests.filter((test) => FAILED.includes(statusOf(test.name)));
-    return !tests.length ? make("span", { class: "quiet" }, "none") : bad.length ? badge(`${bad.length} of ${tests.length} fail`, "fail") : String(tests.length);
+    return !tests.length ? "none" : bad.length ? badge(`${bad.length} of ${tests.length} fail`, "fail") : String(tests.length);
   };
-  const rowsOf = (name) => {
-    const rows = RESULTS[name] ? Object.values(RESULTS[name].rows) : [];
-    return rows.length ? numberText(RESULTS[name].rows.rows ?? total(rows)) : "";
-  };
-  const kind = (node) => (node.facts.find(([name]) => name === "materialized" || name === "shows") || ["", ""])[1];
-  return table(["name", "kind", "description", "columns", "tests", "rows written", "last run"], nodes.map((node) => [
-    link(node.label, nodeHref(node.name), { class: node.type }), `${node.type} ${kind(node)}`, node.description,
-    node.columns ? numberText(node.columns.names.length) : "", summary(node.name), rowsOf(node.name), statusBadge(node.name),
+  const behind = new Map(DATA.health.tables.map((row) => [row.name, row.behind]));
+  const written = (name) => [RESULTS[name] ? rowsText(RESULTS[name]) : "", behind.get(name) ? `behind by ${numberText(behind.get(name))}` : ""].filter(Boolean).join(", ");
+  return table(["name", "kind", "last run", "rows written", "tests", "columns", "description"], nodes.map((node) => [
+    link(node.label, nodeHref(node.name), { class: node.type }), node.kind, node.type === "exposure" ? "" : statusBadge(node.name), written(node.name),
+    summary(node.name), node.columns ? numberText(node.columns.names.length) : "", brief(node.description),
   ]), "tables, in the order of the data");
-}
-
-function freshnessTable(rows) {
-  const names = Object.keys(rows[0]).filter((name) => rows.some((row) => row[name] !== null));
-  const cell = (name, value) => name === "source" ? link(value, nodeHref(`source.${value}`)) : value === null ? "" : typeof value === "number" ? numberText(value) : make("span", { class: "time" }, String(value).slice(0, 16).replace("T", " "));
-  return table(names.map((name) => name.replaceAll("_", " ")), rows.map((row) => names.map((name) => cell(name, row[name]))), "freshness");
 }
 
 // --- the page of a node
 
-async function nodePage(name) {
+function nodePage(name) {
   const node = NODES.get(name);
   if (!node) return missing(name);
   const around = reached([name], parentsOf);
   reached([name], childrenOf).forEach((one) => { if (!isTest(NODES.get(one)) || one === name) around.add(one); });
   const tests = childrenOf(name).filter((child) => isTest(NODES.get(child)));
   const readers = childrenOf(name).filter((child) => !isTest(NODES.get(child)));
-  const long = (await texts()).nodes[name];
+  const long = DATA.texts.nodes[name];
+  const runs = node.type === "source" && node.format ? readers[0] : name; // what lands a source
   return {
     title: node.label,
     content: [
-      heading(node.type.replace("_", " "), node.label, RESULTS[name] ? statusBadge(name) : null),
-      node.description ? make("p", { class: "about" }, node.description) : null,
+      heading(node.kind, node.label, RESULTS[runs] ? statusBadge(runs, false) : null),
+      node.description ? markdown(node.description) : null,
       facts(node),
-      resultOf(name),
+      resultOf(runs),
       node.type === "source" ? landed(node) : null,
       around.size > 1 ? section("Where it is", pictureOf(around, `what ${node.label} reads, and what reads it`, { focus: name }), make("p", {}, link("in the whole picture", route("flow", name)))) : null,
       make("div", { class: "two" }, section("It reads", nodeLinks(node.parents)), isTest(node) ? null : section("Read by", nodeLinks(readers))),
-      tests.length ? section("Tests", make("ul", { class: "plain" }, tests.map((test) => make("li", {}, statusBadge(test), " ", link(NODES.get(test).label, nodeHref(test)))))) : null,
+      tests.length ? section("Tests", testsList(tests)) : null,
       node.columns ? section("Columns", columnsTable(node)) : null,
+      node.tables.length ? section("Tables in its messages", tablesOf(node)) : null,
       sqlOf(long, node),
     ],
   };
 }
 
 function facts(node) {
-  const rows = node.facts.map(([name, value]) => [make("dt", {}, name), make("dd", {}, outside(value))]);
+  const rows = node.facts.map(([name, value]) => [make("dt", {}, name), make("dd", {}, outside(timesIn(value)))]);
   if (node.format) rows.unshift([make("dt", {}, "format"), make("dd", {}, FORMATS.has(node.format) ? link(node.format, route("format", node.format)) : node.format)]);
   return make("dl", { class: "facts" }, rows.map((pair) => make("div", {}, pair)));
 }
@@ -122,9 +161,10 @@ function facts(node) {
 function resultOf(name) {
   const result = RESULTS[name];
   if (!result) return null;
-  return section("Last result", make("p", {}, statusBadge(name), ` ${instantText(result.ended)}, in ${result.seconds} s`,
-    rowsText(result) ? `: ${rowsText(result)}` : "", result.failures ? `: ${numberText(result.failures)} rows fail` : ""),
-    result.message ? make("pre", { tabindex: "0", role: "region", "aria-label": "message" }, result.message) : null);
+  return section("Last result", make("p", {}, statusBadge(name), `, in ${result.seconds} s`,
+    rowsText(result) ? `: ${rowsText(result)}` : "", result.failures ? `: ${numberText(result.failures)} rows fail` : "",
+    result.since && result.since !== result.ended ? ["; it has failed since ", time(result.since)] : ""),
+    result.message ? make("pre", { tabindex: "0", role: "region", "aria-label": "message" }, timesIn(result.message)) : null);
 }
 
 function landed(node) {
@@ -133,22 +173,60 @@ function landed(node) {
   if (!fresh.length && !charts.length) {
     return section("What has landed", make("p", { class: "quiet" }, DATA.landed.problem || "nothing yet"));
   }
-  return section("What has landed", fresh.length ? freshnessTable(fresh) : null, make("div", { class: "charts" }, charts));
+  return section("What has landed", fresh.map(freshness), make("div", { class: "charts" }, charts));
+}
+
+// A row of the view `freshness`.
+function freshness(row) {
+  const words = { ddls: "statements", controls: "control messages" };
+  const told = Object.entries(row).filter(([name, value]) => name !== "source" && value !== null);
+  return make("dl", { class: "facts" }, told.map(([name, value]) => make("div", {}, make("dt", {}, words[name] || name.replaceAll("_", " ")),
+    make("dd", {}, typeof value === "number" ? numberText(value) : time(value)))));
+}
+
+// The tests of a node, those that failed first; many are behind a click, unless some failed.
+function testsList(names) {
+  const hasFailed = (name) => FAILED.includes(statusOf(name));
+  const sorted = [...names].sort((one, other) => hasFailed(other) - hasFailed(one));
+  const list = make("ul", { class: "plain" }, sorted.map((test) => make("li", {}, statusBadge(test, false), " ",
+    link(NODES.get(test).label, nodeHref(test)), " ", RESULTS[test] ? make("span", { class: "quiet" }, time(RESULTS[test].ended)) : null)));
+  return names.length > 12 ? make("details", { class: "code", open: names.some(hasFailed) ? "" : null }, make("summary", {}, `${numberText(names.length)} tests`), list) : list;
 }
 
 function columnsTable(node) {
-  const { names, about, words } = node.columns;
-  const end = ([name, column]) => link(`${NODES.has(name) ? NODES.get(name).label : name}.${column}`, route("column", name, column));
+  const { names, about, types, words } = node.columns;
+  const end = ([name, ...column]) => link(`${NODES.has(name) ? NODES.get(name).label : name}.${columnName(...column)}`, route("column", name, ...column));
   const list = (ends) => ends.flatMap((one, index) => (index ? [", ", end(one)] : [end(one)]));
   const from = (name) => {
     const ends = columnParents(node.name, name);
     return ends.length > 6 ? [list(ends.slice(0, 6)), ` and ${ends.length - 6} more`] : list(ends);
   };
   const isDerived = names.some((name) => columnParents(node.name, name).length);
-  const heads = ["column", "about", ...(isDerived ? ["comes from"] : [])];
+  const columns = [
+    ["column", (name) => link(name, route("column", node.name, name))],
+    ["type", (name) => types[name] && typeText(types[name])],
+    ["about", (name) => about[name] && brief(about[name])],
+    ["comes from", (name) => isDerived && from(name)],
+  ];
   return [
     words ? make("p", { class: "quiet" }, "Where columns come from: ", words, ".") : null,
-    table(heads, names.map((name) => [link(name, route("column", node.name, name)), about[name] || "", ...(isDerived ? [from(name)] : [])]), "columns"),
+    tableOf(columns, names, "columns"),
+  ];
+}
+
+function typeText(type) {
+  return make("code", { class: type.length > 26 ? "long" : "" }, type);
+}
+
+// The columns of the tables of a source, as far as they are known: the members of both images.
+function tablesOf(node) {
+  const owner = node.type === "source" ? childrenOf(node.name)[0] : node.name;
+  const rows = (columns) => Object.entries(columns).map(([column, type]) => [link(column, route("column", owner, "after", column)), typeText(type)]);
+  return [
+    make("p", { class: "quiet" }, inline("The columns that are known of each table: the members of `before` and `after`, with their types in the database.")),
+    node.tables.map(({ name, key, columns }) => make("details", { class: "code" },
+      make("summary", {}, name, make("span", { class: "quiet" }, ` ${numberText(Object.keys(columns).length)} columns${key.length ? `, key ${key.join(", ")}` : ""}`)),
+      table(["column", "type"], rows(columns), `columns of ${name}`))),
   ];
 }
 
@@ -166,14 +244,15 @@ function sqlOf(long, node) {
 
 // --- other pages
 
-function columnPage(name, column) {
+function columnPage(name, ...column) {
   const node = NODES.get(name);
-  if (!node || !node.columns || !node.columns.names.includes(column)) return missing(`${name}.${column}`);
+  const shown = columnName(...column);
+  if (!node || !node.columns || !node.columns.names.includes(column[0])) return missing(`${name}.${shown}`);
   const key = (one) => JSON.stringify(one);
-  const seen = new Map([[key([name, column]), [name, column]]]);
+  const seen = new Map([[key([name, ...column]), [name, ...column]]]);
   const arrows = [];
   const follow = (step, arrowOf) => {
-    const queue = [[name, column]];
+    const queue = [[name, ...column]];
     for (const one of queue) {
       for (const next of step(...one)) {
         if (!NODES.has(next[0])) continue;
@@ -185,29 +264,30 @@ function columnPage(name, column) {
   };
   follow(columnParents, (one, next) => [next, one]);
   follow(columnChildren, (one, next) => [one, next]);
-  const boxes = [...seen].map(([id, [owner, own]]) => ({ id, title: own, note: NODES.get(owner).label, kind: NODES.get(owner).type, status: "", href: route("column", owner, own) }));
+  const boxes = [...seen].map(([id, [owner, ...own]]) => ({ id, title: columnName(...own), note: NODES.get(owner).label, kind: NODES.get(owner).type, status: "", href: route("column", owner, ...own) }));
+  const type = column.length === 1 && node.columns.types[shown];
   return {
-    title: `${node.label}.${column}`,
+    title: `${node.label}.${shown}`,
     content: [
-      heading("column", `${node.label}.${column}`),
-      node.columns.about[column] ? make("p", { class: "about" }, node.columns.about[column]) : null,
-      make("p", {}, "A column of ", link(node.label, nodeHref(name)), node.columns.words ? `; ${node.columns.words}.` : "."),
-      section("Where it comes from, and what comes from it", picture(boxes, arrows.filter((arrow) => arrow.every((id) => seen.has(id))), `lineage of ${column}`, { focus: key([name, column]) })),
+      heading("column", `${node.label}.${shown}`),
+      node.columns.about[shown] ? markdown(node.columns.about[shown]) : null,
+      make("p", {}, type ? [make("code", {}, type), ", a column of "] : "A column of ", link(node.label, nodeHref(name)), node.columns.words ? `; ${node.columns.words}.` : "."),
+      section("Where it comes from, and what comes from it", picture(boxes, arrows.filter((arrow) => arrow.every((id) => seen.has(id))), `lineage of ${shown}`, { focus: key([name, ...column]) })),
       node.format && FORMATS.has(node.format) ? make("p", {}, "Where in the message: ", link(`the format ${node.format}`, route("format", node.format))) : null,
     ],
   };
 }
 
-async function formatPage(name) {
+function formatPage(name) {
   const format = FORMATS.get(name);
   if (!format) return missing(name);
-  const { spec, mapping } = (await texts()).formats[name];
+  const { spec, mapping } = DATA.texts.formats[name];
   const used = DATA.nodes.filter((node) => node.type === "source" && node.format === name);
   return {
     title: name,
     content: [
       heading("format", name),
-      make("p", { class: "about" }, format.about),
+      markdown(format.about),
       make("dl", { class: "facts" },
         format.docs ? make("div", {}, make("dt", {}, "documentation"), make("dd", {}, outside(format.docs))) : null,
         format.cases ? make("div", {}, make("dt", {}, "cases in this project"), make("dd", {}, numberText(format.cases))) : null),
@@ -250,8 +330,8 @@ function flowPage(focus = "") {
   };
 }
 
-async function searchPage(query) {
-  const hits = await found(query);
+function searchPage(query) {
+  const hits = found(query);
   const shown = hits.slice(0, MOST_FOUND);
   return {
     title: `Search: ${query}`,

@@ -1,117 +1,103 @@
-// A picture of boxes and arrows that one can zoom, move and click through, with the mouse, fingers or the keyboard.
+// A picture of boxes and arrows that one can zoom, scroll and click through, with the mouse, fingers or the keyboard.
 
-const ZOOM = { least: 0.08, most: 3, step: 1.25 };
+// At the scale `readable` the smallest text has 11 pixels: a picture begins no smaller, and is scrolled.
+const ZOOM = { least: 0.08, readable: 0.92, most: 3, step: 1.25 };
 
-// `boxes` are {id, title, note, kind, status, href}; the one with the id `focus` stands out. A `tall` picture takes the
-// height of the window.
-function picture(boxes, arrows, label, { focus = "", tall = false } = {}) {
+// `boxes` are {id, title, note, kind, status, href}, or have `open` in place of an address: what a click does. The one
+// with the id `focus` stands out, and the picture begins `at` it, or at the first. A `tall` picture takes the height of
+// the window. `tools` are more buttons.
+function picture(boxes, arrows, label, { focus = "", at = focus, tall = false, tools = [] } = {}) {
   const plan = laidOut(boxes, arrows);
-  const scene = makeSvg("g", {},
-    plan.arrows.map((arrow) => makeSvg("path", { class: "arrow", d: curve(arrow.points), "data-from": arrow.from, "data-to": arrow.to })),
+  const svg = makeSvg("svg", { role: "group", "aria-label": label, viewBox: `0 0 ${plan.width} ${plan.height}` },
+    plan.arrows.map((arrow) => makeSvg("path", { class: "arrow", d: arrow.path, "data-from": arrow.from, "data-to": arrow.to })),
     plan.boxes.map((box) => drawnBox(box, box.id === focus)));
-  const svg = makeSvg("svg", { role: "group", "aria-label": label }, scene);
-  const frame = make("div", { class: tall ? "picture tall" : "picture", tabindex: "0", role: "region", "aria-label": label });
-  const view = { x: 0, y: 0, k: 1 };
-  const show = () => scene.setAttribute("transform", `translate(${view.x},${view.y}) scale(${view.k})`);
-  const middle = () => ({ x: frame.clientWidth / 2, y: frame.clientHeight / 2 });
+  const frame = make("div", { class: tall ? "picture tall" : "picture", tabindex: "0", role: "region", "aria-label": label }, svg);
+  const hint = make("span", { class: "quiet" }, "scroll to see the rest");
+  let scale = 1;
+  const sized = (to) => {
+    scale = Math.min(ZOOM.most, Math.max(ZOOM.least, to));
+    svg.setAttribute("width", plan.width * scale);
+    svg.setAttribute("height", plan.height * scale);
+    hint.hidden = frame.scrollWidth <= frame.clientWidth && frame.scrollHeight <= frame.clientHeight;
+  };
 
-  function zoom(factor, at = middle()) {
-    const k = Math.min(ZOOM.most, Math.max(ZOOM.least, view.k * factor));
-    view.x = at.x - ((at.x - view.x) * k) / view.k;
-    view.y = at.y - ((at.y - view.y) * k) / view.k;
-    view.k = k;
-    show();
+  // The point `middle` of the frame shows the same place before and after.
+  function zoom(factor, middle = { x: frame.clientWidth / 2, y: frame.clientHeight / 2 }) {
+    const place = { x: (frame.scrollLeft + middle.x) / scale, y: (frame.scrollTop + middle.y) / scale };
+    sized(scale * factor);
+    frame.scrollTo(place.x * scale - middle.x, place.y * scale - middle.y);
   }
 
-  function fit() {
-    const width = frame.clientWidth;
-    if (!width) return;
-    const wide = width / plan.width;
-    view.k = Math.min(1.1, tall ? Math.min(wide, frame.clientHeight / plan.height) : Math.max(wide, 0.62));
-    if (!tall) frame.style.height = `${Math.min(620, Math.max(90, plan.height * view.k + 8))}px`;
-    const chosen = plan.boxes.find((box) => box.id === focus);
-    const spare = width - plan.width * view.k;
-    view.x = spare >= 0 || !chosen ? Math.max(0, spare / 2) : Math.min(0, Math.max(spare, width / 2 - chosen.x * view.k));
-    const over = frame.clientHeight - plan.height * view.k;
-    view.y = over >= 0 || !chosen ? Math.max(0, over / 2) : Math.min(0, Math.max(over, frame.clientHeight / 2 - chosen.y * view.k));
-    show();
+  function fit(least) {
+    if (!frame.clientWidth) return;
+    const wide = frame.clientWidth / plan.width;
+    sized(Math.max(least, Math.min(1.1, tall ? Math.min(wide, frame.clientHeight / plan.height) : wide)));
+    const begin = plan.boxes.reduce((one, other) => (other.x < one.x ? other : one), plan.boxes[0]);
+    const chosen = plan.boxes.find((box) => box.id === at) || begin;
+    frame.scrollTo(chosen.x * scale - frame.clientWidth / 2, chosen.y * scale - frame.clientHeight / 2);
   }
 
   const button = (text, name, action) => make("button", { type: "button", "aria-label": name, title: name, onclick: action }, text);
-  frame.append(svg, make("div", { class: "tools" },
+  draggable(frame, svg);
+  frame.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return;
+    const place = frame.getBoundingClientRect();
+    event.preventDefault();
+    zoom(Math.exp(-event.deltaY * 0.01), { x: event.clientX - place.left, y: event.clientY - place.top });
+  }, { passive: false });
+  frame.addEventListener("keydown", (event) => {
+    if (event.key === "+" || event.key === "=") zoom(ZOOM.step);
+    else if (event.key === "-") zoom(1 / ZOOM.step);
+    else if (event.key === "0") fit(0);
+  });
+  lightsUp(svg, plan);
+  let width = 0;
+  new ResizeObserver(() => {
+    if (frame.clientWidth !== width) fit(ZOOM.readable);
+    width = frame.clientWidth;
+  }).observe(frame);
+  return make("div", { class: "pictured" }, make("div", { class: "tools" }, hint, tools.map((tool) => button(...tool)),
     button("+", "zoom in", () => zoom(ZOOM.step)), button("−", "zoom out", () => zoom(1 / ZOOM.step)),
-    button("⤢", "show all", fit)));
-  movable(frame, svg, view, show, zoom, tall);
-  keyed(frame, view, show, zoom, fit);
-  lightsUp(scene, plan);
-  new ResizeObserver(fit).observe(frame);
-  return frame;
+    button("⤢", "show all", () => fit(0))), frame);
 }
 
 function drawnBox(box, isFocus) {
   const left = box.x - box.width / 2;
   const top = box.y - BOX_HEIGHT / 2;
   const status = box.status ? `, ${box.status}` : "";
-  return makeSvg("a", { href: box.href, class: `box ${box.kind}${isFocus ? " focus" : ""}`, "data-id": box.id },
-    makeSvg("title", {}, `${box.title} (${box.note}${status})`),
-    makeSvg("rect", { class: "card", x: left, y: top, width: box.width, height: BOX_HEIGHT, rx: 7 }),
+  const card = (by) => makeSvg("rect", { class: "card", x: left + by, y: top + by, width: box.width, height: BOX_HEIGHT, rx: 7 });
+  const act = box.open && {
+    role: "button", tabindex: "0", "aria-expanded": "false", onclick: box.open,
+    onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); box.open(); } },
+  };
+  return makeSvg("a", { href: box.href, class: `box ${box.kind}${isFocus ? " focus" : ""}`, "data-id": box.id, ...act },
+    makeSvg("title", {}, `${box.title} (${box.note}${status})`), box.open ? [card(6), card(3)] : null, card(0),
     makeSvg("rect", { class: "stripe", x: left, y: top + 7, width: 4, height: BOX_HEIGHT - 14, rx: 2 }),
     makeSvg("text", { class: "title", x: left + 14, y: top + 18 }, shortened(box.title)),
-    makeSvg("text", { class: "note", x: left + 14, y: top + 33 }, box.note),
+    makeSvg("text", { class: "note", x: left + 14, y: top + 34 }, box.note),
     box.status ? makeSvg("circle", { class: `dot ${box.status}`, cx: left + box.width - 11, cy: top + 12, r: 4 }) : null);
 }
 
-// Dragging with one pointer moves the picture, two pinch it; a drag is not a click.
-function movable(frame, svg, view, show, zoom, tall) {
-  const pointers = new Map();
+// Dragging with the mouse scrolls, as fingers do by themselves; a drag is not a click.
+function draggable(frame, svg) {
   let moved = 0;
-  const at = (event) => {
-    const place = frame.getBoundingClientRect();
-    return { x: event.clientX - place.left, y: event.clientY - place.top };
-  };
-  const distance = () => {
-    const [one, other] = [...pointers.values()];
-    return Math.hypot(one.x - other.x, one.y - other.y);
-  };
+  let last = null;
   svg.addEventListener("pointerdown", (event) => {
-    if (!pointers.size) moved = 0;
-    pointers.set(event.pointerId, at(event));
+    last = event;
+    moved = 0;
   });
-  window.addEventListener("pointermove", (event) => {
-    const last = pointers.get(event.pointerId);
-    if (!last || !frame.isConnected) return;
-    const now = at(event);
-    const before = pointers.size === 2 ? distance() : 0;
-    pointers.set(event.pointerId, now);
-    moved += Math.hypot(now.x - last.x, now.y - last.y);
-    if (before) return zoom(distance() / before, now);
-    view.x += now.x - last.x;
-    view.y += now.y - last.y;
-    show();
+  frame.addEventListener("pointermove", (event) => {
+    if (!last || event.pointerType !== "mouse" || event.buttons !== 1) return;
+    moved += Math.hypot(event.clientX - last.clientX, event.clientY - last.clientY);
+    frame.scrollBy(last.clientX - event.clientX, last.clientY - event.clientY);
+    last = event;
   });
-  for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, (event) => pointers.delete(event.pointerId));
-  svg.addEventListener("click", (event) => { if (moved > 6) event.preventDefault(); }, true);
-  svg.addEventListener("dragstart", (event) => event.preventDefault());
-  svg.addEventListener("wheel", (event) => {
-    if (!tall && !event.ctrlKey) return;
+  svg.addEventListener("click", (event) => {
+    if (moved <= 6) return;
     event.preventDefault();
-    zoom(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0015)), at(event));
-  }, { passive: false });
-}
-
-function keyed(frame, view, show, zoom, fit) {
-  const moves = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
-  frame.addEventListener("keydown", (event) => {
-    if (event.key === "+" || event.key === "=") zoom(ZOOM.step);
-    else if (event.key === "-") zoom(1 / ZOOM.step);
-    else if (event.key === "0") fit();
-    else if (moves[event.key] && event.target === frame) {
-      view.x += moves[event.key][0];
-      view.y += moves[event.key][1];
-      show();
-      event.preventDefault();
-    }
-  });
+    event.stopPropagation();
+  }, true);
+  svg.addEventListener("dragstart", (event) => event.preventDefault());
 }
 
 // Under the pointer or with the focus, a box shows what it comes from and what comes from it.
@@ -147,17 +133,61 @@ function lightsUp(scene, plan) {
   }
 }
 
-// The box of a node in a picture.
+// --- nodes
+
+// So many nodes that are alike are one box, which a click takes apart.
+const GROUP_FROM = 7;
+const SEVERAL = { "history of a mirror": "histories of mirrors", "view of all sources": "views of all sources", "changelog of a source": "changelogs of sources", query: "queries" };
+
 function boxOf(node) {
-  const kind = node.facts.find(([name]) => name === "materialized" || name === "shows");
-  const note = node.type === "source" ? `source, ${node.format}` : isTest(node) ? "test" : kind ? `${node.type}, ${kind[1]}` : node.type;
+  const note = node.type === "source" ? `source, ${node.format || "a table"}` : node.kind;
   return { id: node.name, title: node.label, note, kind: node.type, status: statusOf(node.name), href: nodeHref(node.name) };
 }
 
-function arrowsAmong(names) {
-  return [...names].flatMap((name) => parentsOf(name).filter((parent) => names.has(parent)).map((parent) => [parent, name]));
+// Name -> the group that it is in, or itself. Alike are nodes of one kind that read the same, or read alike nodes; and
+// those that have failed are not hidden among others. `apart` are the names that are in no group.
+function groupsOf(names, apart) {
+  const groups = new Map([...names].map((name) => [name, name]));
+  for (let isNew = true; isNew;) {
+    const alike = new Map();
+    isNew = false;
+    for (const name of names) {
+      const node = NODES.get(name);
+      const read = [...new Set(node.parents.filter((parent) => names.has(parent)).map((parent) => groups.get(parent)))].sort();
+      const id = JSON.stringify([isTest(node) ? "test" : node.kind, FAILED.includes(statusOf(name)), ...read]);
+      if (read.length && !apart.has(name)) alike.set(id, [...(alike.get(id) || []), name]);
+    }
+    for (const [id, members] of alike) {
+      if (members.length < GROUP_FROM || members.every((name) => groups.get(name) === id)) continue;
+      members.forEach((name) => groups.set(name, id));
+      isNew = true;
+    }
+  }
+  return groups;
 }
 
-function pictureOf(names, label, options) {
-  return picture([...names].map((name) => boxOf(NODES.get(name))), arrowsAmong(names), label, options);
+function groupBox(id, members, open) {
+  const [kind, , ...read] = JSON.parse(id);
+  const worst = [...FAILED, "warn", "skipped", "success", "pass", ""].find((status) => members.some((name) => statusOf(name) === status));
+  const of = read.length === 1 && NODES.has(read[0]) ? `of ${NODES.get(read[0]).label.replace(/_to_changelog$/, "")}, click to see them` : "click to see them";
+  return { id, title: `${members.length} ${SEVERAL[kind] || `${kind}s`}`, note: of, kind: NODES.get(members[0]).type, status: worst, open };
+}
+
+function pictureOf(names, label, { focus = "", tall = false } = {}) {
+  const holder = make("div", {});
+  const draw = (apart, at = focus) => {
+    const groups = groupsOf(names, apart);
+    const members = new Map();
+    for (const [name, id] of groups) members.set(id, [...(members.get(id) || []), name]);
+    const boxes = [...members].map(([id, inside]) => inside[0] === id ? boxOf(NODES.get(id)) : groupBox(id, inside, () => open(new Set([...apart, ...inside]), inside[0])));
+    const arrows = [...names].flatMap((name) => parentsOf(name).filter((parent) => names.has(parent)).map((parent) => [groups.get(parent), groups.get(name)]));
+    const tools = apart.size > 1 || (apart.size && !focus) ? [["fold", "show groups again", () => open(new Set(focus ? [focus] : []))]] : [];
+    holder.replaceChildren(picture(boxes, arrows, label, { focus, at, tall, tools }));
+  };
+  const open = (...how) => {
+    draw(...how);
+    holder.querySelector(".picture").focus({ preventScroll: true });
+  };
+  draw(new Set(focus ? [focus] : []));
+  return holder;
 }

@@ -6,10 +6,10 @@ let entries = null;
 
 function searchEntries(long) {
   const nodes = DATA.nodes.map((node) => ({
-    title: node.label, kind: node.type.replace("_", " "), href: nodeHref(node.name),
+    title: node.label, kind: node.kind, href: nodeHref(node.name),
     fields: {
       name: node.name,
-      columns: node.columns ? node.columns.names.join(" ") : "",
+      columns: [...(node.columns ? node.columns.names : []), ...node.tables.flatMap((one) => [one.name, ...Object.keys(one.columns)])].join(" "),
       description: [node.description, ...Object.values(node.columns ? node.columns.about : {})].join("\n"),
       facts: [...node.facts.map(([, value]) => value), node.format || "", statusOf(node.name)].join("\n"),
       text: Object.values(long.nodes[node.name] || {}).map(asText).join("\n"),
@@ -34,8 +34,8 @@ function asText(value) {
 }
 
 // What is found for a text, the best first, as {entry, field, at}: where the first word stands.
-async function found(query) {
-  entries = entries || searchEntries(await texts());
+function found(query) {
+  entries = entries || searchEntries(DATA.texts);
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const hits = words.length ? entries.map((entry) => hit(entry, words)).filter(Boolean) : [];
   return hits.sort((one, other) => other.score - one.score || one.entry.title.localeCompare(other.entry.title));
