@@ -33,7 +33,7 @@ def test_what_a_statement_does(case: dict[str, Any]) -> None:
 class Source:
     """As much of a source as statements need."""
 
-    name, model, generation = "shop", "shop_to_changelog", 0
+    name, model, generation, masked = "shop", "shop_to_changelog", 0, ()
     messages = Messages("files", "in/*")
 
 

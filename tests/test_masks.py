@@ -261,7 +261,7 @@ def test_the_page_shows_what_comes_out(tmp_path: Path, monkeypatch: pytest.Monke
     (shown,) = [one.text for one in found if one.kind == "text"]
     assert [ran.code for ran in runs] == [0, 0] and runs[-1].out == shown
     assert "RUNNER_MASK_SECRET=tests-of-this-page-have-this-secret" in PAGE.read_text()
-    assert holding(tmp_path, ["Ada", "555-1234", "tea"], ["staff"]) == []
+    assert holding(tmp_path, ["Lovelace", "555-1234", "green tea"], ["staff"]) == []
     monkeypatch.delenv("RUNNER_MASK_SECRET")
     without = made.run("run")
     assert without.code == 2 and "error[mask-secret]" in without.err and "starting Spark" not in without.err

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 from dataclasses import dataclass, field
 
 from runner.errors import RunnerError
-from runner.project.variables import Filler
+from runner.project.variables import Filler, env_var
 from runner.yaml_text import Yaml
 
 MASK_SECRET_KEYS = ("mask_secret", "mask_secret_before")
@@ -74,7 +73,7 @@ def _secret(yaml: Yaml | None, key: str, filler: Filler) -> str:
     if yaml and "{{" not in yaml.text():
         message = f'"{key}" is written in the file: all who see the project would have it'
         raise yaml.error("mask-secret", message, f"{key}: \"{{{{ env_var('NAME') }}}}\"")
-    secret = filler.text(yaml) if yaml else os.environ.get(variable, "")
+    secret = filler.text(yaml) if yaml else env_var(filler.secrets, variable, "")
     filler.secrets.add(key, secret)
     if secret and len(secret) < SHORTEST:
         where = yaml.where() if yaml else None

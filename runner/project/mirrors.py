@@ -90,6 +90,7 @@ def mirror_nodes(yaml: Yaml, project: Project, path: str) -> Iterator[Node]:
     once.
     """
     mirror = _read(yaml, {source.name: source for source in project.sources})
+    check_masked(yaml, mirror)
     described = _described(yaml)
     config = {**folder_settings(project.model_config, Path(path).parent), **_own_config(yaml)}
     tags = frozenset(texts(yaml.get("tags")))
@@ -186,9 +187,7 @@ def _read(yaml: Yaml, sources: Mapping[str, Source]) -> Mirror:
     columns = tuple(replace(column, is_key=column.name in key) for column in columns)
     settings: dict[str, Any] = {name: chosen[name] for name in ("without_key", "on_truncate", "on_drift")}
     settings |= {"left_out": texts(yaml.get("left_out")), "where": where, "acknowledged": acknowledged}
-    mirror = Mirror(yaml["name"].text(), tables, key, columns, renamed_from=former, **settings)
-    check_masked(yaml, mirror)
-    return mirror
+    return Mirror(yaml["name"].text(), tables, key, columns, renamed_from=former, **settings)
 
 
 def _check_drift(yaml: Yaml, on_drift: str, acknowledged: Iterable[Acknowledged]) -> None:

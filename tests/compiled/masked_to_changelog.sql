@@ -6,9 +6,8 @@ with
 
 -- The messages as they came: one that lands once more may have been kept sealed.  [mask]
 opened as (
-  select coalesce(cast(opened_text(cast(raw as binary), mask_keys) as string), raw) as raw,
-    opened_origin(origin, mask_keys) as origin, arrival
-  from (select *, (select keys from mask_keys) as mask_keys from `masked_messages`)
+  select coalesce(cast(opened_text(raw, mask_keys) as string), raw) as raw, opened_origin(origin, mask_keys) as origin, arrival
+  from `masked_messages` cross join mask_keys
 ),
 
 -- The fields that the format names. A seal follows the document: in its place, it says that nothing else came with it.  [message.numbers]
@@ -156,20 +155,23 @@ masks as (
   from rows
 ),
 
--- The same for columns of a key: different keys stay different.
+-- The same for columns of a key: different keys stay different. The images in meta.
 key_masks as (
   select *, masks_of_key(masks) as key_masks,
     if(masks is null, null,
       masked_columns(from_json(meta['other_image'], 'map<string,string>'), masks, cast(map() as map<string,string>), mask_keys)) as
       `meta_other_image`
-  from (select *, (select keys from mask_keys) as mask_keys from masks)
+  from masks cross join mask_keys
 ),
 
--- The keys.
+-- The keys and what is in meta, without what is hidden.
 masked_keys as (
-  select * except (key, old_key),
+  select * except (key, old_key, meta),
     if(masks is null, key, masked_columns(key, key_masks, cast(map() as map<string,string>), mask_keys)) as key,
-    if(masks is null, old_key, masked_columns(old_key, key_masks, cast(map() as map<string,string>), mask_keys)) as old_key
+    if(masks is null, old_key, masked_columns(old_key, key_masks, cast(map() as map<string,string>), mask_keys)) as old_key,
+    if(masks is null, meta,
+      transform_values(meta, (k, v) -> case k when 'other_image' then to_json(`meta_other_image`, map('ignoreNullFields', 'false')) else v
+      end)) as meta
   from key_masks
 )
 
@@ -181,13 +183,9 @@ select
   if(masks is null, after, masked_columns(after, masks, given_after, mask_keys)) as after, before_image, after_image,
   if(masks is null, changed, masked_names(changed, masks)) as changed, if(masks is null, types, masked_types(types, masks)) as types,
   event_time, produced_at, tx_id, seq, pair_id,
-  nullif(map_concat(
-      coalesce(if(masks is null, meta,
-        transform_values(meta, (k, v) -> case k when 'other_image' then to_json(`meta_other_image`, map('ignoreNullFields', 'false')) else v
-        end)), map()),
-      if(masks is not null and raw is not null, map('raw_encoding', 'sealed'), map())), map()) as meta,
+  if(masks is not null and raw is not null, map_concat(coalesce(meta, map()), map('raw_encoding', 'sealed')), meta) as meta,
   if(masks is not null and is_masked_key(key, masks), sealed_origin(origin, mask_keys), origin) as origin,
-  if(masks is null, statement, statement_without_values(statement)) as statement, reason,
+  if(masks is null, statement, statement_without_values(statement, op)) as statement, reason,
   if(masks is null, detail, cast(null as string)) as detail,
   if(masks is not null, sealed_text(if(meta['raw_encoding'] = 'base64', unbase64(raw), cast(raw as binary)), mask_keys), raw) as raw
 from masked_keys
