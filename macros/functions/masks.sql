@@ -18,7 +18,8 @@ base64(concat({{ begin }}, aes_encrypt({{ bytes }}, mask_keys.seal, 'GCM', 'DEFA
 {%- set quoted -%} '(?:[^'\\]|''|\\.)*+(?:'|\z) {%- endset %}
 {%- set in_double -%} "(?:[^"\\]|""|\\.)*+(?:"|\z) {%- endset %}
 {%- set in_dollars -%} (?<![\w$])\$(?<tag>\w*)\$.*?(?:\$\k<tag>\$|\z) {%- endset %}
-{%- set mask -%} coalesce(masks[lower(c)], masks['*'], 'none') {%- endset %}
+{#- Of a patch, a column may be a part of a document, with dots in its name. -#}
+{%- set mask -%} coalesce(masks[lower(c)], masks[lower(substring_index(c, '.', 1))], masks['*'], 'none') {%- endset %}
 {%- set number -%} cast(substring_index({{ mask }}, ' ', -1) as int) {%- endset %}
 
 create function masked_columns(
@@ -27,7 +28,7 @@ create function masked_columns(
   given map<string,string> comment 'the values of columns that a function of the project has masked, by names in lower case',
   mask_keys {{ type_of_keys }} {{ comment_of_keys }})
 returns map<string,string>
-comment 'The columns with what stands in place of their values. What is null stays null. The hash is HMAC-SHA256, in hexadecimal digits.'
+comment 'The columns with what stands in place of their values. A part of a document has the mask of the document. What is null stays null. The hash is HMAC-SHA256, in hexadecimal digits.'
 return transform_values(map_filter(columns, (c, v) -> {{ mask }} <> 'drop'), (c, v) -> case
   when v is null or {{ mask }} = 'none' then v
   when {{ mask }} = 'hmac' then {{ hash('cast(v as binary)') }}
