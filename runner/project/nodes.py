@@ -290,6 +290,7 @@ class Project:
     secrets: Secrets = field(default_factory=Secrets, repr=False, compare=False)
     hooks: tuple[Hook, ...] = field(default=(), repr=False, compare=False)
     openlineage: OpenLineage | None = field(default=None, repr=False, compare=False)
+    target_names: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     def beside_tables(self, name: str) -> Path:
         """Returns a folder of this machine: beside the tables or, where this machine does not see them, in the target

@@ -82,6 +82,11 @@ class Iceberg(TableFormat):
             return []
         return [str(row["snapshot_id"]) for row in self.session.rows(self.macro("iceberg_writes", self.table(name)))[1]]
 
+    def purge(self, name: str, now: str) -> None:
+        self.session.do(self.macro("iceberg_rewritten", self.target, name))
+        self.session.do(self.macro("iceberg_manifests_compacted", self.target, name, None))
+        self.session.do(self.macro("iceberg_expired_at_once", self.target, name, now))
+
     def sink(self, name: str) -> Sink:
         return Sink("iceberg", table=self.table(name), options={"fanout-enabled": "true"})
 
