@@ -208,9 +208,10 @@ class Erasing:
     def plan(self) -> list[dict[str, Any]]:
         """Returns what would be removed, place by place."""
         rows = [
-            {"place": changelog, "what": what, "rows": count}
+            {"place": changelog, "what": what.replace("_", " "), "rows": count}
             for changelog in self.state.sources
             for what, count in self._said(self._counts(changelog)).items()
+            if count
         ]
         for node in self.read_by.built():
             in_place = self.read_by.in_place(node)
@@ -232,9 +233,11 @@ class Erasing:
             whole, erasures = f"{changelog}__whole", self._erasures(changelog)
             told = self.macro("telling_values", whole, erasures, SHORTEST, MOST)
             self.values += [row["value"] for row in self.spark.rows(told)[1]]
-            self._removed(changelog, **self._said(self._counts(changelog)))
+            counts = self._said(self._counts(changelog))
+            self._removed(changelog, **counts)
             self._remove_messages(changelog)
-            self.storage.erase(changelog, f"{changelog}__touched", erasures)
+            if any(counts.values()):
+                self.storage.erase(changelog, f"{changelog}__touched", erasures)
             self.storage.changelog_view(changelog, whole)
             others = self.spark.rows(self.macro("others_holding", whole, erasures))[1][0]["letters"]
             if others:
@@ -326,7 +329,7 @@ class Erasing:
             yield name
             if name not in self.state.sources:
                 self.tables.progress(name).settle()
-            self.storage.purge(name, f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M:%S.%f}")
+            self.storage.purge(name)
 
     def _purged(self) -> list[str]:
         """Returns the tables that have, or may have had, rows of the key."""

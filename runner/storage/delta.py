@@ -125,7 +125,7 @@ class Delta(TableFormat):
         with self.session.setting("spark.databricks.delta.retentionDurationCheck.enabled", "false"):
             return super().maintain(name, is_changelog, cutoff)
 
-    def purge(self, name: str, now: str) -> None:
+    def purge(self, name: str) -> None:
         """Also removes the old part of the log of transactions, which has values as statistics."""
         table, log = self.table(name), f"{self.target.at(name)}/_delta_log"
         self.session.do(self.macro("delta_rewritten", self.target, name))

@@ -228,7 +228,7 @@ class Parquet(Storage):
                     self.files.remove(f"{root}/{folder}/{file}")
         self.files.remove(building)
 
-    def purge(self, name: str, now: str) -> None:
+    def purge(self, name: str) -> None:
         """Does nothing: a table has no old versions."""
 
     # --- tables that get another name

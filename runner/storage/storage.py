@@ -194,9 +194,9 @@ class Storage(ABC):
         """Finishes an interrupted `erase` of a changelog, where it has left something half done."""
 
     @abstractmethod
-    def purge(self, name: str, now: str) -> None:
-        """Removes old versions of a table, and files that it no longer needs, up to the instant `now`. Must run only
-        while nothing else reads or writes the table.
+    def purge(self, name: str) -> None:
+        """Removes all old versions of a table, and files that it no longer needs. Must run only while nothing else
+        reads or writes the table.
         """
 
     # --- tables that get another name
