@@ -58,7 +58,7 @@ fated as (
       when _is_old then 'left'
       when old_key is not null or _tells_old then 'came'
       else 'gone' end,
-    '_key_before', coalesce(old_key, map_filter(before, (c, v) -> array_contains(map_keys(key), c)))))) as _fate, _key_before
+    '_key_before', coalesce(old_key, if(key is null, null, map_filter(before, (c, v) -> array_contains(map_keys(key), c))))))) as _fate, _key_before
 )
 {%- endmacro -%}
 {%- macro is_erased_now() -%} {{ is_of_erased_table() }} and {{ is_before_erasing() }} {%- endmacro -%}
@@ -109,13 +109,13 @@ with {{ with_fates('select *, false as _is_touched from ' ~ name(rows), erasures
 select {{ place_of_whole() }} as place, kind, _fate as fate, _moment as moment, origin.file as file from fated where _fate <> 'kept'
 {%- endmacro -%}
 
-{#- How many rows of each kind are concerned, how many texts of messages that keep other rows are removed, and how many dead letters hold the values and
-    name another table, or none. -#}
+{#- How many rows of each kind are concerned, how many of them keep the side of another key, and when the newest was written. -#}
 {%- macro erased_counts(erased) -%}
 select count_if(kind = 'row') as rows, count_if(kind = 'row' and fate <> 'gone') as moved, count_if(kind = 'dead_letter') as letters,
   count_if(kind = 'control') as controls, unix_micros(max(moment)) as newest
 from {{ name(erased) }}
 {%- endmacro -%}
+{#- How many dead letters hold the values, whatever table they name. -#}
 {%- macro others_holding(rows, erasures) -%}
 select count(*) as letters from {{ name(rows) }}
 where kind = 'dead_letter'

@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
@@ -22,6 +23,7 @@ from runner.storage.parquet import exchange_files
 from tests import pages
 from tests.landed import Project
 from tests.storages import TARGETS
+from tests.test_dumps_of_tables import jdbc_project
 
 SPARK = pytest.mark.usefixtures("spark", "interpreted", "lean")
 
@@ -240,6 +242,26 @@ def test_nothing_is_left_of_an_erased_key(tmp_path: Path, storage: str, monkeypa
     assert holding(made.folder, *PLANTED) == []
     # Of seven messages the first row is gone, in each of their two files.
     assert sum(row["op"] == "erased" for row in again["changes"]) == 14
+
+
+@SPARK
+def test_the_rows_of_a_query_go_too(tmp_path: Path) -> None:
+    """Its result is in a file beside the tables. A row without a time stays out when the query is asked again."""
+    made = jdbc_project(tmp_path, f"jdbc:sqlite:{tmp_path}/shop.db")
+    with sqlite3.connect(tmp_path / "shop.db") as database:
+        database.execute("create table s_t(id integer primary key, note text)")
+        database.execute(f"insert into s_t values (7, '{NAME}'), (8, 'b')")
+        database.commit()
+    made.ok("run")
+    assert [path for path in holding(made.folder, NAME) if "_results" in path]
+    made.ok("erase", "--table", "t", "--key", "id=7", "--purge")
+    database_alone = [str(made / "shop.db")]
+    assert holding(made.folder, NAME) == database_alone
+    made.ok("test", "-s", "conserved_db")
+    made.ok("run")
+    made.ok("run", "--full-refresh")
+    keys = made.rows("select key['id'] as id, op from db_to_changelog order by id nulls first")
+    assert [tuple(row.values()) for row in keys] == [(None, "erased"), ("8", "snapshot")]
 
 
 def test_a_record_hides_the_value_and_knows_it() -> None:

@@ -91,12 +91,13 @@ def erasures_of(tables: Tables, changelog: str) -> list[Erasure]:
     return [Erasure.read(one) for one in mapping(tables.files.read(path), path, ("erased",))["erased"]]
 
 
-def record_erasure(tables: Tables, changelog: str, erasure: Erasure, key: Mapping[str, str]) -> None:
-    """Records that a key was erased from a changelog, in place of an earlier record of the key; twice has the same
+def record_erasures(tables: Tables, changelog: str, erasures: Sequence[Erasure], key: Mapping[str, str]) -> None:
+    """Records that a key was erased from a changelog, in place of earlier records of the key; twice has the same
     result.
     """
-    others = [one for one in erasures_of(tables, changelog) if one.names != erasure.names or not one.is_of_key(key)]
-    record = {"erased": [one.as_json() for one in (*others, erasure)]}
+    names = {one.names for one in erasures}
+    others = [one for one in erasures_of(tables, changelog) if one.names not in names or not one.is_of_key(key)]
+    record = {"erased": [one.as_json() for one in (*others, *erasures)]}
     tables.files.write(_path(tables, changelog), json.dumps(record) + "\n")
 
 

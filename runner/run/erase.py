@@ -18,7 +18,7 @@ from runner.engine.erasures import (
     Erasure,
     erase_unfinished,
     of_tables,
-    record_erasure,
+    record_erasures,
     unfinished_erase,
 )
 from runner.engine.errors import QueryFailed
@@ -56,14 +56,14 @@ class Asked:
 
 @dataclass
 class State:
-    """An erase that was begun. `sources` maps changelogs to the name that the table has there, `removed` places to the
+    """An erase that was begun. `sources` maps changelogs to the names that the table has there, `removed` places to the
     numbers of what was removed there.
     """
 
     command: str
     names: list[str]
     erasure: Erasure
-    sources: dict[str, list[str]]
+    sources: dict[str, list[list[str]]]
     because: str = ""
     purges: bool = False
     removed: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Erasing:
         for a changelog whose last run was interrupted.
         """
         found, keys = self._tables_named(asked)
-        names = max(found.values(), key=len)
+        names = max((one for names in found.values() for one in names), key=len)
         self._check_key(asked, names, keys)
         now = datetime.now(timezone.utc)
         id_ = f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
@@ -124,9 +124,11 @@ class Erasing:
         self.state.erasure = replace(erasure, at=instant_of(at))
         self._check_mirrors()
 
-    def _tables_named(self, asked: Asked) -> tuple[dict[str, list[str]], set[tuple[str, ...]]]:
-        """Returns the whole name that the table has in each changelog that has it, and the columns of its keys."""
-        found: dict[str, list[str]] = {}
+    def _tables_named(self, asked: Asked) -> tuple[dict[str, list[list[str]]], set[tuple[str, ...]]]:
+        """Returns the names that the table has in each changelog that has it, which may lack first parts, and the
+        columns of its keys.
+        """
+        found: dict[str, list[list[str]]] = {}
         keys: set[tuple[str, ...]] = set()
         parts = [part.lower() for part in asked.table]
         every: list[list[str]] = []
@@ -136,7 +138,7 @@ class Erasing:
                 rows = self.spark.rows(self.macro("tables_ending_with", f"{source.model}__whole", parts))[1]
                 every += [row["names"] for row in rows]
                 keys |= {tuple(one.lower() for one in row["key_columns"]) for row in rows if row["key_columns"]}
-                found |= {source.model: rows[-1]["names"]} if rows else {}
+                found |= {source.model: sorted(map(list, {tuple(row["names"]) for row in rows}))} if rows else {}
         table = ".".join(asked.table)
         if not every:
             hint = "runner show -s freshness_by_table lists the tables that have landed"
@@ -182,7 +184,7 @@ class Erasing:
         self.open.enter_context(self.spark.computed_view(f"{changelog}__touched", sql))
 
     def _erasures(self, changelog: str) -> list[Erasure]:
-        return [self.state.erasure.under(self.state.sources[changelog])]
+        return [self.state.erasure.under(names) for names in self.state.sources[changelog]]
 
     def _counts(self, changelog: str) -> dict[str, Any]:
         return self.spark.rows(self.macro("erased_counts", f"{changelog}__touched"))[1][0]
@@ -193,7 +195,7 @@ class Erasing:
         """Records that the erase is begun: no run writes the target until it has ended."""
         self._write()
         for changelog in self.state.sources:
-            record_erasure(self.tables, changelog, self._erasures(changelog)[0], key)
+            record_erasures(self.tables, changelog, self._erasures(changelog), key)
 
     def _write(self) -> None:
         self.tables.files.write(self.path, self.state.text())
@@ -349,7 +351,7 @@ class Erasing:
             if (columns := self.read_by.columns_of(query))
             for name in (node.relation, query.beside)
         }
-        erasures = [self._erasures(changelog)[0] for changelog in self.state.sources]
+        erasures = [one for changelog in self.state.sources for one in self._erasures(changelog)]
         search = Search(self.spark, self.macro, erasures, columns, self.values)
         return search.of([self.tables.target.path, f"{target_path}"])
 

@@ -18,14 +18,14 @@ Columns = Mapping[str, KeyPart]
 
 
 class Readers:
-    """The readers of a table. `sources` maps changelogs to the name that the table has there; `parts` are those of the
+    """The readers of a table. `sources` maps changelogs to the names that the table has there; `parts` are those of the
     key. `note` is told of what cannot be built again.
     """
 
     def __init__(
         self,
         run: Run,
-        sources: Mapping[str, Sequence[str]],
+        sources: Mapping[str, Sequence[Sequence[str]]],
         parts: Sequence[KeyPart],
         note: Callable[[str], None],
     ) -> None:
@@ -45,7 +45,7 @@ class Readers:
         read = [
             (table, self.sources[model]) for table in mirror.tables if (model := table.source.model) in self.sources
         ]
-        return any(of_tables([table.name, *self._called(mirror, table)], names) for table, names in read)
+        return any(of_tables([table.name, *self._called(mirror, table)], one) for table, names in read for one in names)
 
     def _called(self, mirror: Mirror, table: MirroredTable) -> list[tuple[str, ...]]:
         """Returns the names that a table of a mirror had."""

@@ -201,7 +201,7 @@ class Parquet(Storage):
             self.files.remove(building)
             rows = self.macro("rows_of_files_after_erasing", table, old, erased, erasures)
             self.session.write_parquet(rows, building, CHANGELOG_FOLDERS)
-            own = self.macro("folder_table", self.name, building).strip()
+            own = self.macro("folder_table", self.name, escaped(building)).strip()
             new = [_log_entry(row) for row in self.session.rows(self.macro("files_of_rows", own))[1]]
             self.files.write(plan, json.dumps({"old": old, "new": new}))
         self.finish_erasing(name)
