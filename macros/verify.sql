@@ -150,7 +150,8 @@ to_json(named_struct(
   'missing', count_if(kind = 'missing'),
   'extra', count_if(kind = 'extra'),
   'different', count_if(kind = 'different'),
-  'open', count_if(kind = 'open')))
+  'open', count_if(kind = 'open'),
+  'erased', count_if(kind = 'erased')))
 {%- endmacro -%}
 
 {#- Values of the key that cut the rows of a mirror into parts of about the same size. -#}

@@ -149,6 +149,17 @@ COMMANDS = (
         option("--output", "how to print the tables (default: table)", ("table", "json"), default="table"),
     ),
     Command(
+        *("erase", "erase:erase", "remove the rows of one key from all that is kept, and keep them out"),
+        option("--table TABLE", "the table, such as shop.customers or customers"),
+        option("--key KEY", "the key: a column and its value, id=7, or all columns as JSON"),
+        option("--source NAME", "only from this source (default: all that have the table)"),
+        option("--because TEXT", "why; stands in the certificate"),
+        option("--purge", "remove old versions and files too, and search all files for what is left"),
+        option("--resume", "finish an erase that was interrupted"),
+        option("--dry-run", "only say what would be removed"),
+        option("--output", "how to print the certificate (default: table)", ("table", "json"), default="table"),
+    ),
+    Command(
         *("rename", "rename:rename", "give a table the name that its source, mirror or model has in the project now"),
         argument("old", "the name that it had", metavar="OLD"),
         argument("new", "the name that it has now", metavar="NEW"),

@@ -77,10 +77,13 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
 def _begin(run: Run, spark: Spark, report: Report) -> None:
     """Begins the work of a run: what has another name now gets it first."""
     from runner.engine.copies import check_whole
+    from runner.engine.erasures import check_no_erase
 
     run.spark = spark
     # Nothing is renamed in a target that is half a copy.
     check_whole(run.tables)
+    if run.command != "erase":
+        check_no_erase(run.tables)
     for rename in run.renames.carry_out():
         report.say(str(rename))
     run.begin(spark)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner.engine.checkpoint import AGAIN, FILE_STATES, FINGERPRINT, LANDED, NAMES, RETENTION, TOPIC_IDS
+from runner.engine.erasures import check_no_erase, copy_erasures
 from runner.engine.progress import Positions
 from runner.engine.tables import Tables, check_consistency
 from runner.engine.versions import upgrade
@@ -92,11 +93,12 @@ class Copies:
         return tables.storage.has_changelog(table.name) or tables.checkpoint(table.name).newest_plan >= 0
 
     def check(self, tables: Iterable[Table]) -> None:
-        """Raises `copy-unsettled` for each table whose last run was interrupted, `copy-target-not-empty` for each that
-        the other target has and that is no part of a copy that was begun, and `copy-unfinished` if another copy was
-        begun.
+        """Raises `erase-unfinished` if rows of this target were erased in part, `copy-unsettled` for each table whose
+        last run was interrupted, `copy-target-not-empty` for each that the other target has and that is no part of a
+        copy that was begun, and `copy-unfinished` if another copy was begun.
         """
         begun, names, problems = unfinished_copy(self.other), {table.name for table in tables}, Problems()
+        check_no_erase(self.own)
         if begun and not names.issuperset(begun.tables):
             check_whole(self.other)
         for table in tables:
@@ -220,6 +222,7 @@ class Copies:
             self.other.files.write(f"{other.folder}/{path}", text)
         for folder in own.again_waiting():
             self.copy_folder(f"{own.again_folder}/{folder}", f"{other.again_folder}/{folder}")
+        copy_erasures(self.own, self.other, name)
         identity = self.other.storage.identity(name) or ""
         self.identities[own.table() or ""] = identity
         self.other.files.write(f"{other.folder}/metadata", json.dumps({"id": f"{uuid.uuid4()}"}))

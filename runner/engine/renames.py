@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from runner.engine.checkpoint import Checkpoint
+from runner.engine.erasures import ERASED
 from runner.engine.files import LocalFiles
 from runner.engine.progress import built_under, read_under
 from runner.files import mapping
@@ -75,7 +76,7 @@ class Moves:
         """Yields the steps in their order; each does nothing where it was already done."""
         for old, new in rename.tables:
             yield partial(self.storage.rename, old, new)
-        for folder in ("_checkpoints", "_refreshes"):
+        for folder in ("_checkpoints", "_refreshes", ERASED):
             yield partial(self._move, folder, rename.old, rename.new)
         if rename.kind == "source":
             yield partial(self._checkpoint, rename)

@@ -24,6 +24,7 @@ from runner.engine.locks import LOOK_AGAIN_SECONDS, Session, start_of
 from runner.engine.measures import Measures
 from runner.engine.start import NEEDED, SETTINGS, running, started
 from runner.engine.values import column_types, fitted, nullable, plain, typed
+from runner.patterns import escaped
 from runner.project.inputs import Target
 from runner.project.sql_functions import SqlFunction
 from runner.render import name as quoted
@@ -211,6 +212,13 @@ class Spark:
         with query_errors():
             frame = self.session.read.schema(schema(columns)).parquet(folder)
             frame.select(*map(quoted, columns)).createOrReplaceTempView(quoted(name))
+
+    def files_view(self, name: str, paths: Sequence[str]) -> list[str]:
+        """Creates a view of Parquet files with all columns that they have; returns the columns."""
+        with query_errors():
+            frame = self.session.read.option("mergeSchema", "true").parquet(*map(escaped, paths))
+            frame.createOrReplaceTempView(quoted(name))
+            return frame.columns
 
     def rows_view(self, name: str, rows: Iterable[tuple[Any, ...]], columns: str) -> None:
         """Creates a view of the given rows."""

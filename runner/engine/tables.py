@@ -21,6 +21,7 @@ from runner.engine.contracts import (
     duplicate_keys_explained,
     layout_of_columns,
 )
+from runner.engine.erasures import without_erased
 from runner.engine.errors import QueryFailed, query_errors, telling
 from runner.engine.files import files_of
 from runner.engine.messages import changelog_stream, start_stream
@@ -340,7 +341,9 @@ class Tables:
         # A clone takes the views and functions of this session along, which the SQL names. It has catalogs of its own:
         # this session may not see for a while what they write.
         spark = self.spark if sink.table else self.spark.for_messages(are_few)
-        frame = changelog_stream(spark, sql, self.macro("landed_counts", waivers), run_id, batch)
+        frame = changelog_stream(
+            spark, without_erased(self, name, sql), self.macro("landed_counts", waivers), run_id, batch
+        )
         self.storage.create_changelog(name)
         checkpoint = self.checkpoint(name)
         checkpoint.drop_leftovers()

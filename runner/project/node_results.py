@@ -116,6 +116,17 @@ class NodeResults:
         """Records whether hooks know the node as one that has failed; raises OSError."""
         self._write(node, replace(self.read(node), is_told=is_told))
 
+    def forget_messages(self) -> None:
+        """Removes the messages of all results, which may have values of rows, and the numbers of dead letters that are
+        open, which runs count again; raises OSError.
+        """
+        for path in sorted(self.folder.glob("*.json")):
+            with suppress(ValueError, TypeError, KeyError):
+                written = json.loads(path.read_bytes())
+                results = [{**one, "message": ""} for one in written["record"]["results"]]
+                written["record"] |= {"results": results, "open": None}
+                write_whole(path, json.dumps(written, ensure_ascii=False, indent=1) + "\n")
+
     def waived(self, node: Node, count: int) -> None:
         """Records that so many dead letters of a source are waived from now on; raises OSError."""
         record = self.read(node)

@@ -292,6 +292,7 @@ class Project:
     hooks: tuple[Hook, ...] = field(default=(), repr=False, compare=False)
     openlineage: OpenLineage | None = field(default=None, repr=False, compare=False)
     mask_secret: MaskSecret | None = field(default=None, repr=False, compare=False)
+    target_names: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     def beside_tables(self, name: str) -> Path:
         """Returns a folder of this machine: beside the tables or, where this machine does not see them, in the target

@@ -80,6 +80,7 @@ def read_project(
         macro_folders=project_folders(root, "macros"),
         target_path=(target_path or Path(os.environ.get("RUNNER_TARGET_PATH", root / "target"))).absolute(),
         secrets=secrets,
+        target_names=tuple(yaml["targets"].value) if yaml.get("targets") else (chosen.name,),
         **told,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from runner.engine.erasures import without_erased
 from runner.project.inputs import Source
 from runner.run.stale import check_opened
 
@@ -66,7 +67,9 @@ class DeadLetters:
         messages, tried = f"{source.name}_messages", f"{source.name}__tried"
         self.spark.view(messages, self.macro("messages_of_dead_letters", LETTERS, source, compiled.encoding))
         self.spark.register(compiled.functions, compiled.sql_functions)
-        with self.spark.computed_view(tried, self.macro("messages_tried", compiled.sql)):
+        with self.spark.computed_view(
+            tried, self.macro("messages_tried", without_erased(self.run.tables, source.model, compiled.sql))
+        ):
             groups: list[Row] = list(self.spark.rows(self.macro("groups_tried", LETTERS, tried, source))[1])
             if places and any(row["land"] for row in groups):
                 to_land = self.macro("messages_to_land", messages, tried)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runner.counts import counted
+from runner.engine.erasures import without_erased
 from runner.engine.messages import source_view
 from runner.project.inputs import Source
 from runner.run.stale import check_opened, made_by_now, stale_batches
@@ -101,7 +102,7 @@ class Reprocessing:
         self._show_kept()
         self.spark.view(messages, macro("messages_of_kept", self.kept))
         self.spark.register(self.compiled.functions, self.compiled.sql_functions)
-        self.spark.view(self.now, macro("rows_now", self.compiled.sql))
+        self.spark.view(self.now, macro("rows_now", without_erased(self.run.tables, source.model, self.compiled.sql)))
         otherwise = macro("rows_otherwise", source, self.kept, self.now)
         with self.spark.computed_view(self.otherwise, otherwise):
             yield

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runner.counts import counted, enumeration, grouped
 from runner.engine.databases import OtherTable, connect, damage_told, file_of, table_of
+from runner.engine.erasures import erasures_of, of_tables
 from runner.engine.errors import QueryFailed
 from runner.engine.values import iso
 from runner.errors import RunnerWarning
@@ -189,12 +190,17 @@ class Verification:
         for number, ranges in enumerate(self._parts(comparison, table)):
             view = f"{comparison.mirror.name}__compared_{number}"
             part = replace(comparison, ranges=ranges)
-            told = self.spark.kept_view(
-                view, self.macro("compared", part), self.macro("compared_counts"), "kind is not null"
-            )
+            told = self.spark.kept_view(view, self._but_erased(part), self.macro("compared_counts"), "kind <> 'erased'")
             counts += Counter(json.loads(told))
             views.append(view)
         return counts, views
+
+    def _but_erased(self, comparison: Comparison) -> str:
+        """Returns the query that compares rows; a row that is missing because its key was erased is no difference."""
+        compared, tables = self.macro("compared", comparison), comparison.mirror.logged
+        named = [(table, one) for table in tables for one in erasures_of(self.tables, table.source.model)]
+        erased = [one for table, one in named if of_tables([table.name], one.names)]
+        return self.macro("compared_but_erased", compared, comparison, erased) if erased else compared
 
     def _parts(self, comparison: Comparison, table: OtherTable) -> Iterator[tuple[Range, ...]]:
         """Yields the ranges of keys that are compared together, as many as may be read at the same time."""
@@ -228,6 +234,8 @@ class Verification:
         self.rows.append(found)
         read = f"{counted(counts['read'], 'row')} read of {table.place}"
         notes = [read, f"the mirror knows what happened up to {until or 'an instant that no message tells'}", *notes]
+        if counts["erased"]:
+            notes.append(f"missing here because they were erased (runner erase): {counted(counts['erased'], 'row')}")
         if counts["open"]:
             notes.append(f"left out, since they have changed after that: {counted(counts['open'], 'row')}")
         if columns.unlike:

@@ -140,6 +140,9 @@ class Session(Protocol):
     def view(self, name: str, sql: str) -> None:
         """Creates a view of a query."""
 
+    def computed_view(self, name: str, sql: str) -> AbstractContextManager[None]:
+        """Creates a view of a query that is computed once, until the block ends."""
+
     def parquet_view(self, name: str, folder: str, columns: Mapping[str, str]) -> None:
         """Creates a view of a folder of Parquet files with these columns and types."""
 

@@ -17,6 +17,7 @@ NOT_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
 # The names that Delta gives to commits which change no row.
 KEEPS_ROWS = {
     "OPTIMIZE",
+    "REORG",
     "VACUUM START",
     "VACUUM END",
     "SET TBLPROPERTIES",
@@ -28,6 +29,13 @@ KEEPS_ROWS = {
     "UPGRADE PROTOCOL",
 }
 COMMIT = re.compile(r"[0-9]{20}\.json")
+CHECKPOINT, OF_VERSION = re.compile(r"[0-9]{20}\.checkpoint\."), re.compile(r"[0-9]{20}\.")
+# A table with these properties keeps nothing of what was there before.
+FORGETS = {
+    "delta.checkpointInterval": "1",
+    "delta.deletedFileRetentionDuration": "interval 0 seconds",
+    "delta.logRetentionDuration": "interval 0 seconds",
+}
 COLUMN_MAPPING = {"delta.columnMapping.mode": "name"}
 # Delta gives this feature to a new table that has columns of the type timestamp_ntz, but not to a table that is there,
 # even if the table is replaced.
@@ -116,6 +124,22 @@ class Delta(TableFormat):
         # Without this setting Delta keeps a week of history. The run's lock makes it safe: no other run writes here.
         with self.session.setting("spark.databricks.delta.retentionDurationCheck.enabled", "false"):
             return super().maintain(name, is_changelog, cutoff)
+
+    def purge(self, name: str) -> None:
+        """Also removes the old part of the log of transactions, which has values as statistics."""
+        table, log = self.table(name), f"{self.target.at(name)}/_delta_log"
+        self.session.do(self.macro("delta_rewritten", self.target, name))
+        with self.session.setting("spark.databricks.delta.retentionDurationCheck.enabled", "false"):
+            self.session.do(self.macro("properties_set", table, FORGETS))
+            self.session.do(self.macro("delta_vacuumed_at_once", self.target, name))
+            # Each commit makes a checkpoint now.
+            self.session.do(self.macro("properties_unset", table, [*FORGETS]))
+            self.session.do(self.macro("properties_set", table, FORGETS))
+        newest = max(int(entry[:20]) for entry in self.files.names(log) if CHECKPOINT.match(entry))
+        for entry in sorted(self.files.names(log)):
+            if OF_VERSION.match(entry.removeprefix(".")) and int(entry.removeprefix(".")[:20]) < newest:
+                self.files.remove(f"{log}/{entry}")
+        self.session.do(self.macro("properties_unset", table, [*FORGETS]))
 
 
 def _not_undone(commits: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

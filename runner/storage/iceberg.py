@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime, timezone
 from functools import cached_property
 from typing import ClassVar
 
@@ -81,6 +82,13 @@ class Iceberg(TableFormat):
         if not self.has_table(name):
             return []
         return [str(row["snapshot_id"]) for row in self.session.rows(self.macro("iceberg_writes", self.table(name)))[1]]
+
+    def purge(self, name: str) -> None:
+        self.session.do(self.macro("iceberg_rewritten", self.target, name))
+        self.session.do(self.macro("iceberg_manifests_compacted", self.target, name, None))
+        # The versions that these two have made are old ones too, but for the last.
+        now = f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M:%S.%f}"
+        self.session.do(self.macro("iceberg_expired_at_once", self.target, name, now))
 
     def sink(self, name: str) -> Sink:
         return Sink("iceberg", table=self.table(name), options={"fanout-enabled": "true"})

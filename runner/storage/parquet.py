@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -25,6 +25,8 @@ CHANGELOG_FOLDERS = ("kind", "landed_on")
 # Of so many entries Spark makes one in its log of committed files: the last of them holds all files up to it.
 COMPACTED = 10
 BLOCK = 1 << 27
+# The folder in which files of a changelog are written anew, and the file in it that says which files they replace.
+ERASING, PLAN = "_erasing", "_plan.json"
 
 
 class Parquet(Storage):
@@ -185,6 +187,50 @@ class Parquet(Storage):
     def sink(self, name: str) -> Sink:
         return Sink("parquet", path=self.target.at(name), partitioned_by=CHANGELOG_FOLDERS)
 
+    # --- rows that are erased
+
+    def erase(self, name: str, erased: str, erasures: Collection[Any]) -> None:
+        """Writes the files that have such rows anew, and exchanges them in Spark's log of committed files."""
+        root = self.target.at(name)
+        building, plan = f"{root}/{ERASING}", f"{root}/{ERASING}/{PLAN}"
+        if not self.files.exists(plan):
+            table = self.macro("folder_table", self.name, root).strip()
+            old = [row["file"] for row in self.session.rows(self.macro("files_touched", table, erased))[1]]
+            if not old:
+                return
+            self.files.remove(building)
+            rows = self.macro("rows_of_files_after_erasing", table, old, erased, erasures)
+            self.session.write_parquet(rows, building, CHANGELOG_FOLDERS)
+            own = self.macro("folder_table", self.name, escaped(building)).strip()
+            new = [_log_entry(row) for row in self.session.rows(self.macro("files_of_rows", own))[1]]
+            self.files.write(plan, json.dumps({"old": old, "new": new}))
+        self.finish_erasing(name)
+
+    def finish_erasing(self, name: str) -> None:
+        """Exchanges the files of a changelog that were written anew, if there are any; each step does nothing where it
+        was already done.
+        """
+        root = self.target.at(name)
+        building = f"{root}/{ERASING}"
+        if not self.files.exists(f"{building}/{PLAN}"):
+            self.files.remove(building)
+            return
+        plan = from_json(self.files.read(f"{building}/{PLAN}"), f"{building}/{PLAN}")
+        for folder in _day_folders(self.files, building):
+            for file in self.files.names(f"{building}/{folder}"):
+                self.files.move(f"{building}/{folder}/{file}", f"{root}/{folder}/{file}")
+        old = {path.rsplit("/", 1)[1] for path in plan["old"]}
+        new = [{**entry, "path": entry["path"].replace(f"/{ERASING}/", "/")} for entry in plan["new"]]
+        exchange_files(self.files, f"{root}/_spark_metadata", old, new)
+        for folder in _day_folders(self.files, root):
+            for file in self.files.names(f"{root}/{folder}"):
+                if file.removeprefix(".").removesuffix(".crc") in old:
+                    self.files.remove(f"{root}/{folder}/{file}")
+        self.files.remove(building)
+
+    def purge(self, name: str) -> None:
+        """Does nothing: a table has no old versions."""
+
     # --- tables that get another name
 
     def rename(self, name: str, new: str) -> None:
@@ -240,18 +286,38 @@ def uncommitted_files(files: FileSystem, root: str) -> list[str]:
         if not entry.startswith(".")
         for name in _names_in(files, f"{root}/_spark_metadata/{entry}")
     }
-    folders = [
-        f"{root}/{kind}/{day}"
-        for kind in files.names(root)
-        if kind.startswith("kind=")
-        for day in files.names(f"{root}/{kind}")
-    ]
+    folders = [f"{root}/{folder}" for folder in _day_folders(files, root)]
     return [
         f"{folder}/{name}"
         for folder in folders
         for name in files.names(folder)
         if name.removeprefix(".").removesuffix(".crc") not in committed
     ]
+
+
+def _day_folders(files: FileSystem, root: str) -> list[str]:
+    """Returns the folders of a changelog that have its files, as parts of its path."""
+    kinds = [kind for kind in files.names(root) if kind.startswith("kind=")]
+    return [f"{kind}/{day}" for kind in kinds for day in files.names(f"{root}/{kind}")]
+
+
+def exchange_files(files: FileSystem, log: str, old: Container[str], new: Sequence[Mapping[str, Any]]) -> None:
+    """Takes files out of a log of Spark's, by their names, and puts the entries of new ones into its newest part,
+    unless they are there.
+    """
+    parts = {name: int(name.removesuffix(".compact")) for name in files.names(log) if name[:1].isdigit()}
+    newest = max(parts, key=lambda name: (parts[name], name.endswith(".compact")))
+    for name in sorted(parts):
+        text = files.read(f"{log}/{name}")
+        entries = json_lines(text, f"{log}/{name}")
+        kept = [one for one in entries if one["path"].rsplit("/", 1)[1] not in old]
+        if name == newest:
+            known = {one["path"] for one in kept}
+            kept += [one for one in new if one["path"] not in known]
+        if kept != entries:
+            # The checksum goes first: one that does not fit its file would count as damage.
+            files.remove(f"{log}/.{name}.crc")
+            files.write(f"{log}/{name}", "\n".join([text.split("\n", 1)[0], *map(json.dumps, kept)]))
 
 
 def _log_entry(file: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from threading import Lock
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from runner.storage.data import Cutoff, FileSystem, Increment, Layout, Macro, Place, Publisher, Session, Sink
 
@@ -180,6 +180,24 @@ class Storage(ABC):
     def drop_changelog(self, name: str) -> None:
         """Removes a changelog with all its rows, if it exists."""
         self.files.remove(self.target.at(name))
+
+    # --- rows that are erased
+
+    @abstractmethod
+    def erase(self, name: str, erased: str, erasures: Collection[Any]) -> None:
+        """Changes the rows of a changelog whose places a view has, as the records of erased keys say; goes on where an
+        interrupted one has ended. Must run only while nothing else writes the table.
+        """
+
+    @abstractmethod
+    def finish_erasing(self, name: str) -> None:
+        """Finishes an interrupted `erase` of a changelog, where it has left something half done."""
+
+    @abstractmethod
+    def purge(self, name: str) -> None:
+        """Removes all old versions of a table, and files that it no longer needs. Must run only while nothing else
+        reads or writes the table.
+        """
 
     # --- tables that get another name
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import ClassVar
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, ClassVar
 
 from runner.render import name as quoted
 from runner.sql_text import digits_of
@@ -146,6 +146,17 @@ class TableFormat(Storage):
     def newest_batch(self, name: str) -> int | None:
         newest: list[dict[str, int | None]] = self.session.rows(self.macro("newest_batch", self.table(name)))[1]
         return newest[0]["newest"]
+
+    # --- rows that are erased
+
+    def erase(self, name: str, erased: str, erasures: Collection[Any]) -> None:
+        whole, changes = f"{name}__whole", f"{name}__erased"
+        self.changelog_view(name, whole)
+        with self.session.computed_view(changes, self.macro("changes_of_erasing", whole, erased, erasures)):
+            self.session.do(self.macro("changes_merged", self.table(name), changes))
+
+    def finish_erasing(self, name: str) -> None:
+        """Does nothing: what was not committed is not in the table."""
 
     # --- the catalog
 
