@@ -7,12 +7,16 @@ named_struct('names', array({{ erasure.names | map('sql_text') | join(', ') }}),
       'parts', array({{ erasure.parts | each('erased_part') | join(', ') }}))
 {%- endmacro -%}
 {%- macro erased_part(part) -%}
-named_struct('name', {{ text(part.name) }}, 'prefix', {{ text(part.prefix) }}, 'length', {{ part.length }}, 'digest', {{ text(part.digest) }})
+named_struct('name', {{ text(part.name) }}, 'prefix', {{ text(part.prefix) }}, 'length', {{ part.length }}, 'digest', {{ text(part.digest) }},
+        'told_length', {{ part.told_length }}, 'told_digest', {{ text(part.told_digest) }})
 {%- endmacro -%}
 
 {#- `r` is a record, `p` one of its parts. -#}
-{%- macro is_erased_value(value, part='p') -%}
-length({{ value }}) = {{ part }}.length and sha2(concat({{ part }}.prefix, {{ value }}), 256) = {{ part }}.digest
+{%- macro is_erased_value(value) -%}
+length({{ value }}) = p.length and sha2(concat(p.prefix, {{ value }}), 256) = p.digest
+{%- endmacro -%}
+{%- macro is_told_value(value) -%}
+length({{ value }}) = p.told_length and sha2(concat(p.prefix, {{ value }}), 256) = p.told_digest
 {%- endmacro -%}
 {%- macro has_erased_key(map) -%}
 coalesce(forall(r.parts, p -> exists(map_entries({{ map }}), e -> lower(e.key) = p.name and {{ is_erased_value('e.value') }})), false)
@@ -23,8 +27,17 @@ coalesce(forall(r.parts, p -> exists(map_keys({{ map }}), k -> lower(k) = p.name
 {#- Whether a text has the values of a key between characters that are neither letters nor digits. -#}
 {%- macro holds_erased_key(told) -%}
 coalesce(forall(r.parts, p -> exists(
-        regexp_extract_all({{ told }}, concat(r'(?s)(?<!\w)(?=(.{', p.length, r'})(?!\w))'), 1), w -> {{ is_erased_value('w') }})), false)
+        regexp_extract_all({{ told }}, concat(r'(?s)(?<!\w)(?=(.{', p.told_length, r'})(?!\w))'), 1), w -> {{ is_told_value('w') }})), false)
 {%- endmacro -%}
+
+{#- A text as it came, if it was sealed; else null. -#}
+{%- macro unsealed(sealed) -%}
+if(startswith({{ sealed }}, 'AHNlYWxlZDox'), cast(coalesce(
+      try_aes_decrypt(substr(unbase64({{ sealed }}), 10), mask_keys.seal, 'GCM'),
+      try_aes_decrypt(substr(unbase64({{ sealed }}), 10), mask_keys.seal_before, 'GCM')) as string), null)
+{%- endmacro -%}
+{%- macro keys_told() -%} coalesce({{ unsealed('origin.key') }}, origin.key) {%- endmacro -%}
+{%- macro text_told() -%} concat_ws(' ', raw, cast(try_to_binary(raw, 'base64') as string), {{ unsealed('raw') }}, detail) {%- endmacro -%}
 
 {#- Whether a row is of the record's table, and not newer. A row without any time is not. -#}
 {%- macro is_of_erased_table() -%} transform({{ table_of_row() }}, n -> lower(n)) = transform(r.names, n -> lower(n)) {%- endmacro -%}
@@ -38,10 +51,10 @@ fated as (
   select *
   from (
 {{ rows | indent(4, true) }}
-  )
+  ) cross join mask_keys
   lateral view inline(array(named_struct(
     '_moment', {{ known_time() }},
-    '_told', if({{ tells }}, concat_ws(' ', raw, cast(try_to_binary(raw, 'base64') as string), detail, statement, origin.key, origin.topic), raw)))) as _moment, _told
+    '_told', if({{ tells }}, concat_ws(' ', {{ text_told() }}, statement, {{ keys_told() }}, origin.topic), coalesce({{ unsealed('raw') }}, raw))))) as _moment, _told
   lateral view inline(array(named_struct(
     '_is_new', exists({{ keys }}, r -> kind = 'row' and {{ is_erased_now() }} and ({{ has_erased_key('key') }} or {{ has_erased_key('after') }})),
     '_is_old', exists({{ keys }}, r -> kind = 'row' and {{ is_erased_now() }} and ({{ has_erased_key('old_key') }} or {{ has_erased_key('before') }})),
@@ -49,7 +62,7 @@ fated as (
     '_is_told', exists({{ keys }}, r -> _told is not null and {{ is_before_erasing() }}
       and if(table_name is null, contains(lower(_told), lower(element_at(r.names, -1))), {{ is_of_erased_table() }})
       and {{ holds_erased_key('_told') }}),
-    '_is_keyed', exists({{ keys }}, r -> {{ is_erased_now() }} and {{ holds_erased_key('origin.key') }})))) as _is_new, _is_old, _tells_old, _is_told, _is_keyed
+    '_is_keyed', exists({{ keys }}, r -> {{ is_erased_now() }} and {{ holds_erased_key(keys_told()) }})))) as _is_new, _is_old, _tells_old, _is_told, _is_keyed
   lateral view inline(array(named_struct(
     '_fate', case
       when kind in ('dead_letter', 'control') then if(_is_told, 'gone', 'kept')
@@ -117,9 +130,9 @@ from {{ name(erased) }}
 {%- endmacro -%}
 {#- How many dead letters hold the values, whatever table they name. -#}
 {%- macro others_holding(rows, erasures) -%}
-select count(*) as letters from {{ name(rows) }}
+select count(*) as letters from {{ name(rows) }} cross join mask_keys
 where kind = 'dead_letter'
-  and exists({{ erased_keys(erasures) }}, r -> {{ holds_erased_key("concat_ws(' ', raw, cast(try_to_binary(raw, 'base64') as string), detail)") }})
+  and exists({{ erased_keys(erasures) }}, r -> {{ holds_erased_key(text_told()) }})
 {%- endmacro -%}
 
 {#- Values that only rows of an erased key have. -#}

@@ -4,23 +4,21 @@ bring them back.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import sqlite3
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet
 import pytest
 
 from runner.engine.erasures import Erasure, of_tables
 from runner.engine.files import LocalFiles
 from runner.storage.parquet import exchange_files
 from tests import pages
+from tests.hidden import holding
 from tests.landed import Project
 from tests.storages import TARGETS
 from tests.test_dumps_of_tables import jdbc_project
@@ -29,6 +27,8 @@ SPARK = pytest.mark.usefixtures("spark", "interpreted", "lean")
 
 NAME, MAIL, OLD_MAIL = "Zephyrine Qux", "zq-4711@example.org", "zq-before@example.org"
 PLANTED = (NAME, MAIL, OLD_MAIL)
+# Folders that are not the runner's.
+OF_SENDER = ("in", "dump")
 SOURCES = """
 sources:
   - {name: shop, format: mine, files: in/*.jsonl, keep_raw: all, dead_letters: {fail: null}}
@@ -114,30 +114,6 @@ def is_erased(row: Mapping[str, Any]) -> bool:
     return row["kind"] == "row" and row["table_name"] == "customers" and any(KEY in one.items() for one in maps)
 
 
-def texts_of(path: Path) -> Iterator[bytes]:
-    """What stands in a file, and in its compressed parts."""
-    content = path.read_bytes()
-    yield content
-    if path.suffix == ".parquet" and content:
-        yield repr(pyarrow.parquet.ParquetFile(path).read().to_pylist()).encode()
-    if content[:2] == b"\x1f\x8b":
-        yield gzip.decompress(content)
-    if path.suffix == ".avro":
-        for start in range(len(content)):
-            unpacking = zlib.decompressobj(-15)
-            try:
-                yield unpacking.decompress(content[start:])
-            except zlib.error:
-                continue
-
-
-def holding(folder: Path, *texts: str) -> list[str]:
-    """The files of a project, apart from the messages of the sender, that hold one of these texts."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.parent.name not in ("in", "dump")]
-    told = [text.encode() for text in texts]
-    return [str(path) for path in files if any(text in content for content in texts_of(path) for text in told)]
-
-
 def certificate(made: Project, storage: str) -> dict[str, Any]:
     (path,) = (made / f"lake/{storage}/_certificates").iterdir()
     return json.loads(path.read_text())
@@ -176,7 +152,7 @@ def test_nothing_is_left_of_an_erased_key(tmp_path: Path, storage: str, monkeypa
     made.write({"in/2.jsonl": lines(SECOND)})
     made.ok("run", *target)
     before = tables(made, *target)
-    assert len(holding(made.folder, *PLANTED)) > 5
+    assert len(holding(made.folder, PLANTED, OF_SENDER)) > 5
 
     if storage == "parquet":
         check_before(made, before, *target)
@@ -198,7 +174,7 @@ def test_nothing_is_left_of_an_erased_key(tmp_path: Path, storage: str, monkeypa
     assert "not reached: files of shop: " in ran.err
 
     # Found nowhere, and all else is as it was.
-    assert holding(made.folder, *PLANTED) == []
+    assert holding(made.folder, PLANTED, OF_SENDER) == []
     after = tables(made, *target)
     for name in ("customers", "customers_history", "names"):
         assert after[name] == [row for row in before[name] if row["id"] != 7], name
@@ -234,12 +210,12 @@ def test_nothing_is_left_of_an_erased_key(tmp_path: Path, storage: str, monkeypa
     made.write({"in/4.jsonl": lines([*FIRST, *SECOND, change(now_ms, "INSERT", ("7", "Another One", "new@n.org"))])})
     if storage == "parquet":
         made.ok("reprocess", "shop", *target)
-        assert holding(made.folder, *PLANTED) == []
+        assert holding(made.folder, PLANTED, OF_SENDER) == []
     made.ok("run", "--full-refresh", *target)
     again = tables(made, *target)
     assert [row["name"] for row in again["customers"] if row["id"] == 7] == ["Another One"]
     assert sorted(row["id"] for row in again["customers"]) == [7, 8, 10, 11, 70]
-    assert holding(made.folder, *PLANTED) == []
+    assert holding(made.folder, PLANTED, OF_SENDER) == []
     # Of seven messages the first row is gone, in each of their two files.
     assert sum(row["op"] == "erased" for row in again["changes"]) == 14
 
@@ -253,10 +229,10 @@ def test_the_rows_of_a_query_go_too(tmp_path: Path) -> None:
         database.execute(f"insert into s_t values (7, '{NAME}'), (8, 'b')")
         database.commit()
     made.ok("run")
-    assert [path for path in holding(made.folder, NAME) if "_results" in path]
+    assert [path for path in holding(made.folder, [NAME]) if "_results" in path]
     made.ok("erase", "--table", "t", "--key", "id=7", "--purge")
     database_alone = [str(made / "shop.db")]
-    assert holding(made.folder, NAME) == database_alone
+    assert holding(made.folder, [NAME]) == database_alone
     made.ok("test", "-s", "conserved_db")
     made.ok("run")
     made.ok("run", "--full-refresh")
@@ -289,18 +265,26 @@ def test_files_are_exchanged_in_a_log_however_often(tmp_path: Path) -> None:
     """Entries before the newest compact part are not read any more, and name files that are gone all the same."""
 
     def entry(name: str) -> dict[str, str]:
-        return {"path": f"file:///lake/t/kind=row/{name}", "action": "add"}
+        return {"path": f"file:///lake/t/{name}", "action": "add"}
 
-    parts = {"8": ["a"], "9.compact": ["a", "b"], "10": ["c"], "11": ["d"]}
+    # One write gives files of several folders the same name.
+    row_a, row_c, other_a = "kind=row/landed_on=2/a", "kind=row/landed_on=2/c", "kind=control/landed_on=2/a"
+    parts = {"8": [row_a], "9.compact": [row_a, other_a], "10": [row_c], "11": ["kind=row/landed_on=2/d"]}
     for name, files in parts.items():
         (tmp_path / name).write_text("\n".join(["v1", *(json.dumps(entry(file)) for file in files)]))
         (tmp_path / f".{name}.crc").write_text("x")
     for _ in range(2):
-        exchange_files(LocalFiles(), str(tmp_path), {"a", "c"}, [entry("e")])
+        exchange_files(LocalFiles(), str(tmp_path), {row_a, row_c}, [entry("kind=row/landed_on=2/e")])
         found = {name: (tmp_path / name).read_text().splitlines() for name in parts}
         assert {lines[0] for lines in found.values()} == {"v1"}
-        told = {name: [json.loads(line)["path"][-1] for line in lines[1:]] for name, lines in found.items()}
-        assert told == {"8": [], "9.compact": ["b"], "10": [], "11": ["d", "e"]}
+        told = {name: [json.loads(line)["path"][15:] for line in lines[1:]] for name, lines in found.items()}
+        assert {name: [path[-1] for path in paths] for name, paths in told.items()} == {
+            "8": [],
+            "9.compact": ["a"],
+            "10": [],
+            "11": ["d", "e"],
+        }
+        assert told["9.compact"] == [other_a]
     # A checksum of a file that has changed would count as damage.
     assert not list(tmp_path.glob(".*.crc"))
 
@@ -312,6 +296,7 @@ PAGE = Path(__file__).parent.parent / "docs/personal-data.md"
 def test_the_page_shows_what_comes_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each line that the page shows begins a line of what the commands above it print."""
     monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setenv("RUNNER_MASK_SECRET", "tests-of-this-page-have-this-secret")
     made, said = Project(tmp_path, {}), ""
     for block in pages.blocks(PAGE):
         if block.name:
@@ -324,4 +309,5 @@ def test_the_page_shows_what_comes_out(tmp_path: Path, monkeypatch: pytest.Monke
             shown = [line.rstrip() for line in said.splitlines()]
             missing = [line for line in block.text.splitlines() if not any(one.startswith(line) for one in shown)]
             assert not missing, said
-    assert holding(made.folder, "Ada") == []
+    hidden = ["Ada", "Lovelace", "555-1234", "green tea"]
+    assert holding(made.folder, hidden, ("in", "staff")) == []

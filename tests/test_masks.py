@@ -16,10 +16,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from tests import pages
 from tests.hidden import holding
 from tests.landed import Project
-from tests.pages import ROOT
 from tests.storages import TARGETS
 from tests.test_avro_sources import SCHEMA, container, record
 from tests.test_frames import framed, key_of
@@ -233,6 +231,14 @@ def test_no_value_is_anywhere(tmp_path: Path, storage: str, monkeypatch: pytest.
     assert mirrored["mail"] == hashed(ROW["mail"])
     assert clean(made)
 
+    # A person is erased by a key that is masked, also from messages that are sealed.
+    for mail in (MAIL, NEW_MAIL):
+        erased = made.run("erase", "--table", "people", "--source", "keyed", "--key", f"mail={mail}", *target)
+        assert erased.code == 0, erased.err
+    left = made.rows("select kind, op, key, before, after, raw, origin.key as told from keyed_to_changelog", *target)
+    assert all(row["key"] is row["before"] is row["after"] is row["told"] is None for row in left), left
+    assert [row["op"] for row in left].count("erased") == 5 and made.rows("select * from keyed_people", *target) == []
+
     # Another secret is refused, unless it follows the one before.
     monkeypatch.setenv("RUNNER_MASK_SECRET", OTHER)
     refused = made.run("run", "-s", "shop_to_changelog", *target)
@@ -248,23 +254,6 @@ def test_no_value_is_anywhere(tmp_path: Path, storage: str, monkeypatch: pytest.
         patch.setattr("runner.engine.maintenance._days_ago", lambda days: date.today() + timedelta(days=1))
         made.run("maintain", "--history-days", "0", *target)
     assert clean(made)
-
-
-PAGE = ROOT / "docs/personal-data.md"
-
-
-def test_the_page_shows_what_comes_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = pages.section(PAGE, "Columns that nobody may see")
-    monkeypatch.setenv("RUNNER_MASK_SECRET", "tests-of-this-page-have-this-secret")
-    made = Project(tmp_path, {one.name: one.text for one in found if one.name})
-    runs = [made.run(*words) for words in pages.commands(found)]
-    (shown,) = [one.text for one in found if one.kind == "text"]
-    assert [ran.code for ran in runs] == [0, 0] and runs[-1].out == shown
-    assert "RUNNER_MASK_SECRET=tests-of-this-page-have-this-secret" in PAGE.read_text()
-    assert holding(tmp_path, ["Lovelace", "555-1234", "green tea"], ["staff"]) == []
-    monkeypatch.delenv("RUNNER_MASK_SECRET")
-    without = made.run("run")
-    assert without.code == 2 and "error[mask-secret]" in without.err and "starting Spark" not in without.err
 
 
 def check_shop(rows: list[dict[str, Any]]) -> None:

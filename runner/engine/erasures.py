@@ -25,23 +25,26 @@ ERASED, ERASING, CERTIFICATES = "_erased", "_erasing.json", "_certificates"
 
 @dataclass(frozen=True)
 class KeyPart:
-    """A column of a key that was erased, with its name in lower case. The digest is that of `prefix` and the value,
-    whose `length` is known too, so that texts that hold the value can be found.
+    """A column of a key that was erased, with its name in lower case. The digests are those of `prefix` and the value:
+    as rows have it, and as messages tell it, which is another one if the column is masked. Their lengths are known too,
+    so that texts that hold the value can be found.
     """
 
     name: str
     prefix: str
     length: int
     digest: str
+    told_length: int
+    told_digest: str
 
     @classmethod
-    def of(cls, table: Sequence[str], name: str, value: str, salt: str) -> KeyPart:
+    def of(cls, table: Sequence[str], name: str, value: str, told: str, salt: str) -> KeyPart:
         prefix = f"{salt} {json.dumps([*table, name.lower()])} "
-        return cls(name.lower(), prefix, len(value), _digest(prefix, value))
+        return cls(name.lower(), prefix, len(value), _digest(prefix, value), len(told), _digest(prefix, told))
 
-    def is_of(self, value: str) -> bool:
-        """Returns True if this is the digest of a value."""
-        return len(value) == self.length and _digest(self.prefix, value) == self.digest
+    def is_of(self, told: str) -> bool:
+        """Returns True if messages tell this value."""
+        return len(told) == self.told_length and _digest(self.prefix, told) == self.told_digest
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,10 @@ class Erasure:
     at: str
 
     @classmethod
-    def of(cls, id_: str, names: Sequence[str], key: Mapping[str, str], at: str) -> Erasure:
+    def of(cls, id_: str, names: Sequence[str], key: Mapping[str, str], told: Mapping[str, str], at: str) -> Erasure:
+        """Returns the erasure of a key, with its values as rows have them, and as messages tell them."""
         salt = secrets.token_hex(16)
-        parts = (KeyPart.of(names, name, key[name], salt) for name in sorted(key))
+        parts = (KeyPart.of(names, name, key[name], told[name], salt) for name in sorted(key))
         return cls(id_, tuple(names), tuple(parts), at)
 
     @classmethod
@@ -72,7 +76,7 @@ class Erasure:
         return replace(self, names=tuple(names))
 
     def is_of_key(self, key: Mapping[str, str]) -> bool:
-        """Returns True if this is the erasure of a key."""
+        """Returns True if this is the erasure of a key that messages tell."""
         own = {name.lower(): value for name, value in key.items()}
         return own.keys() == {part.name for part in self.parts} and all(
             part.is_of(own[part.name]) for part in self.parts

@@ -9,8 +9,10 @@ from runner.project.mask_secret import MaskSecret
 KEYS = "hash_inner binary, hash_outer binary, seal binary, seal_before binary"
 
 
-def mask_keys_view(spark: Spark, secret: MaskSecret) -> None:
-    """Creates the view `mask_keys` of one row, whose column of the same name has the keys that are made of a secret."""
+def mask_keys_view(spark: Spark, secret: MaskSecret | None) -> None:
+    """Creates the view `mask_keys` of one row, whose column of the same name has the keys that are made of a secret:
+    null without one.
+    """
     with query_errors():
-        frame = spark.session.createDataFrame([(secret.keys,)], f"mask_keys struct<{KEYS}>")
+        frame = spark.session.createDataFrame([(secret and secret.keys,)], f"mask_keys struct<{KEYS}>")
         frame.createOrReplaceTempView("mask_keys")

@@ -22,15 +22,19 @@ from runner.engine.erasures import (
     unfinished_erase,
 )
 from runner.engine.errors import QueryFailed
+from runner.engine.masks import mask_keys_view
 from runner.engine.tables import check_consistency
 from runner.errors import RunnerError, full_refresh
 from runner.functions.avro.files import plain_path
-from runner.project.inputs import Source, instant_of
+from runner.project.inputs import SHOWN, Source, instant_of
+from runner.project.mask_secret import MaskSecret
+from runner.project.masks import mask_of, masks_of
 from runner.project.mirror import MirrorQuery
 from runner.project.node_results import NodeResults
 from runner.project.nodes import Node
 from runner.run.erased_readers import Columns, Readers
 from runner.run.erased_search import Search
+from runner.run.stale import check_secret
 from runner.run.verified import DIFFERENCES
 
 if TYPE_CHECKING:
@@ -83,6 +87,7 @@ class Erasing:
         self.storage, self.path = run.tables.storage, run.tables.target.at(ERASING)
         self.values: list[str] = []
         self.open = ExitStack()
+        mask_keys_view(run.spark, run.project.mask_secret)
 
     @property
     def read_by(self) -> Readers:
@@ -114,7 +119,7 @@ class Erasing:
         self._check_key(asked, names, keys)
         now = datetime.now(timezone.utc)
         id_ = f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
-        erasure = Erasure.of(id_, names, asked.key, ANY_TIME)
+        erasure = Erasure.of(id_, names, self._masked(asked.key, found), asked.key, ANY_TIME)
         self.state = State(command, names, erasure, found, because, purges)
         for changelog in found:
             self._check_settled(changelog)
@@ -158,6 +163,27 @@ class Erasing:
             what = f'the key of "{".".join(names)}" is {", ".join(columns)}, not {", ".join(given)}'
             hint = "--key '{" + ", ".join(f'"{one}": "..."' for one in columns) + "}'"
             raise RunnerError("erase-key", what, hint=hint)
+
+    def _masked(self, key: Mapping[str, str], found: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, str]:
+        """Returns a key as the rows of changelogs have it: masked columns of keys are hashed. Raises `mask-secret`, and
+        `erase-key` if only some of the changelogs mask it; QueryFailed if rows were masked with another secret.
+        """
+        keys = []
+        for source in (one for one in self.run.project.sources if one.model in found):
+            settings = masks_of(source, found[source.model][0])
+            masked = [name for name in key if settings and mask_of(settings.masks, name) != SHOWN]
+            keys.append({**key, **{name: self._hashed(source, key[name]) for name in masked}})
+        if any(one != keys[0] for one in keys):
+            raise RunnerError("erase-key", "the key is masked in some sources alone", hint="--source NAME, for each")
+        return keys[0]
+
+    def _hashed(self, source: Source, value: str) -> str:
+        self.run.check_masks()
+        secret = self.run.project.mask_secret
+        assert secret
+        for then in self.tables.checkpoint(source.model).fingerprints():
+            check_secret(source, then, MaskSecret(secret.now))
+        return secret.masked(value)
 
     def _check_settled(self, changelog: str) -> None:
         self.tables.check_changelog(changelog)

@@ -144,11 +144,12 @@ class Run:
         the tables of the target are a part of a copy.
         """
         from runner.engine.copies import check_whole
+        from runner.engine.erasures import ERASED
         from runner.engine.masks import mask_keys_view
 
         self.spark = spark
         check_whole(self.tables)
-        if self.project.mask_secret:
+        if self.project.mask_secret or self.tables.files.exists(self.tables.target.at(ERASED)):
             mask_keys_view(spark, self.project.mask_secret)
         if self.settings.full_refresh:
             if not self.settings.accepts_loss:

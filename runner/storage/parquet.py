@@ -219,12 +219,12 @@ class Parquet(Storage):
         for folder in _day_folders(self.files, building):
             for file in self.files.names(f"{building}/{folder}"):
                 self.files.move(f"{building}/{folder}/{file}", f"{root}/{folder}/{file}")
-        old = {path.rsplit("/", 1)[1] for path in plan["old"]}
+        old = {_in_table(path) for path in plan["old"]}
         new = [{**entry, "path": entry["path"].replace(f"/{ERASING}/", "/")} for entry in plan["new"]]
         exchange_files(self.files, f"{root}/_spark_metadata", old, new)
         for folder in _day_folders(self.files, root):
             for file in self.files.names(f"{root}/{folder}"):
-                if file.removeprefix(".").removesuffix(".crc") in old:
+                if f"{folder}/{file.removeprefix('.').removesuffix('.crc')}" in old:
                     self.files.remove(f"{root}/{folder}/{file}")
         self.files.remove(building)
 
@@ -301,16 +301,21 @@ def _day_folders(files: FileSystem, root: str) -> list[str]:
     return [f"{kind}/{day}" for kind in kinds for day in files.names(f"{root}/{kind}")]
 
 
+def _in_table(path: str) -> str:
+    """Returns the path of a file in its changelog: one write gives files of several folders the same name."""
+    return "/".join(path.split("/")[-3:])
+
+
 def exchange_files(files: FileSystem, log: str, old: Container[str], new: Sequence[Mapping[str, Any]]) -> None:
-    """Takes files out of a log of Spark's, by their names, and puts the entries of new ones into its newest part,
-    unless they are there.
+    """Takes files of a changelog, given with their folders in it, out of Spark's log of them, and puts the entries of
+    new ones into its newest part, unless they are there.
     """
     parts = {name: int(name.removesuffix(".compact")) for name in files.names(log) if name[:1].isdigit()}
     newest = max(parts, key=lambda name: (parts[name], name.endswith(".compact")))
     for name in sorted(parts):
         text = files.read(f"{log}/{name}")
         entries = json_lines(text, f"{log}/{name}")
-        kept = [one for one in entries if one["path"].rsplit("/", 1)[1] not in old]
+        kept = [one for one in entries if _in_table(one["path"]) not in old]
         if name == newest:
             known = {one["path"] for one in kept}
             kept += [one for one in new if one["path"] not in known]
