@@ -205,6 +205,15 @@ def test_a_run_that_was_killed_leaves_a_batch(project: Project) -> None:
         assert (code, line) == (0, "well") and [one["is"] for one in known["locks"]] == ["writing"]
 
 
+def test_what_was_interrupted(project: Project) -> None:
+    project.write({"warehouse/_erasing.json": json.dumps({"command": "runner erase -t local --resume"})})
+    ran = project.run("status")
+    assert ran.code == 1
+    assert ran.out.startswith(
+        "not well: an erase in this target was interrupted, and runs wait for its end (runner erase -t local --resume)"
+    )
+
+
 def test_files_that_wait(project: Project) -> None:
     project.write({"in/2.jsonl": message(3), "late/2.jsonl": message(3)})
     code, known, line = status(project)

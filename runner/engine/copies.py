@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from runner.engine.checkpoint import AGAIN, FILE_STATES, FINGERPRINT, LANDED, NAMES, RETENTION, TOPIC_IDS
 from runner.engine.erasures import check_no_erase, copy_erasures
 from runner.engine.progress import Positions
+from runner.engine.recorded import COPYING
 from runner.engine.tables import Tables, check_consistency
 from runner.engine.versions import upgrade
 from runner.errors import Problems, RunnerError
@@ -24,8 +25,6 @@ from runner.render import name as quoted
 from runner.storage.data import Layout
 from runner.storage.storage import NO_LAYOUT
 
-# The file of a target that says that a copy into it is not finished.
-COPYING = "_copying.json"
 # The logs of a stream, and what is recorded beside them apart from the identity of the table.
 LOGS = ("offsets", "commits", "sources/0", "sources/1")
 RECORDS = (NAMES, FINGERPRINT, TOPIC_IDS, RETENTION, LANDED, AGAIN, FILE_STATES)

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from runner.contract import COLUMNS, RUN_COLUMNS
+from runner.engine.recorded import ERASING
 from runner.errors import RunnerError
 from runner.files import mapping
 from runner.storage.data import FileSystem
@@ -19,8 +20,8 @@ from runner.storage.data import FileSystem
 if TYPE_CHECKING:
     from runner.engine.tables import Tables
 
-# In a target: the records, one file for each changelog; the erase that is not finished; the certificates.
-ERASED, ERASING, CERTIFICATES = "_erased", "_erasing.json", "_certificates"
+# In a target: the records, one file for each changelog; the certificates.
+ERASED, CERTIFICATES = "_erased", "_certificates"
 
 
 @dataclass(frozen=True)

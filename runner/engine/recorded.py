@@ -1,4 +1,4 @@
-"""What the runner records beside Spark's own files in the folder of a checkpoint."""
+"""What the runner records beside tables, and beside Spark's own files in the folder of a checkpoint."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+# In a target: the copy into it, and the erase in it, that were begun and are not finished.
+COPYING, ERASING = "_copying.json", "_erasing.json"
 
 
 @dataclass(frozen=True)

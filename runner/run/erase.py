@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from runner.counts import enumeration
 from runner.engine.erasures import (
     CERTIFICATES,
-    ERASING,
     Erasure,
     erase_unfinished,
     of_tables,
@@ -23,6 +22,7 @@ from runner.engine.erasures import (
 )
 from runner.engine.errors import QueryFailed
 from runner.engine.masks import mask_keys_view
+from runner.engine.recorded import ERASING
 from runner.engine.tables import check_consistency
 from runner.errors import RunnerError, full_refresh
 from runner.functions.avro.files import plain_path

@@ -16,7 +16,7 @@ from runner.project.inputs import Age, Source
 from runner.project.node_results import FAILED, NodeRecord, NodeResults
 from runner.project.nodes import Node
 from runner.project.waivers import ended_waivers
-from runner.run.inventory import Standing, Waiting, disks, standing_of, waiting_files
+from runner.run.inventory import Standing, Waiting, disks, interrupted_in, standing_of, waiting_files
 from runner.run.workspace import Workspace
 
 # Files that wait longer than this are a problem, unless the freshness of their source says another age.
@@ -54,7 +54,7 @@ class Health:
         return self._said("warnings")
 
     def _said(self, key: str) -> list[str]:
-        parts = (self.disks, self.locks, self.sources, self.tables, self.tests, self.waivers)
+        parts = (self.disks, self.interrupted, self.locks, self.sources, self.tables, self.tests, self.waivers)
         return list(dict.fromkeys(text for rows in parts for row in rows for text in row[key]))
 
     @property
@@ -243,6 +243,11 @@ class Health:
                 {"what": disk.what, "place": disk.place, "free": disk.free, "problems": problems, "warnings": []}
             )
         return rows
+
+    @cached_property
+    def interrupted(self) -> list[Row]:
+        """A row for each command that has left the target half done."""
+        return [{"problems": [text], "warnings": []} for text in interrupted_in(self.project.target)]
 
     @cached_property
     def waivers(self) -> list[Row]:

@@ -16,7 +16,8 @@ from runner.counts import counted
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.files import LocalFiles
 from runner.engine.progress import Progress, Refreshes, checkpoint_of, files_to_read
-from runner.files import Damaged, is_uri
+from runner.engine.recorded import COPYING, ERASING
+from runner.files import Damaged, is_uri, mapping
 from runner.project.inputs import Source, Target
 from runner.project.mirror import BESIDE
 from runner.project.nodes import Node
@@ -24,6 +25,8 @@ from runner.run.workspace import Workspace
 
 NEVER = "never built"
 UNTOLD = "what it has read cannot be told"
+# What may have been begun in a target and not finished: its record, and what it is, in words.
+BEGUN = {COPYING: "a copy into this target", ERASING: "an erase in this target"}
 # The bytes on a disk without which no run can be expected to end.
 LEAST_SPACE = 100_000_000
 # If the variable is set, Spark does not look at the setting.
@@ -177,6 +180,16 @@ class Disk(NamedTuple):
     @property
     def to_do(self) -> str:
         return f"make space there, or choose another folder: {self.setting}"
+
+
+def interrupted_in(target: Target) -> Iterator[str]:
+    """Yields what was begun in a target on this machine and not finished, with the command that finishes it."""
+    for name, what in {} if is_uri(target.path) else BEGUN.items():
+        path = Path(target.at(name))
+        if path.is_file():
+            with suppress(Damaged):
+                command = mapping(path.read_text(), str(path), ("command",))["command"]
+                yield f"{what} was interrupted, and runs wait for its end ({command})"
 
 
 def disks(target: Target, local_dirs: str | None) -> Iterator[Disk]:
