@@ -241,15 +241,18 @@ def test_the_rows_of_a_query_go_too(tmp_path: Path) -> None:
 
 
 def test_a_record_hides_the_value_and_knows_it() -> None:
-    erasure = Erasure.of("1", ("shop", "customers"), {"Tenant": "a", "id": "4711"}, "2026-11-30T00:00:00Z")
-    again = Erasure.of("2", ("shop", "customers"), {"Tenant": "a", "id": "4711"}, "2026-11-30T00:00:00Z")
+    key, masked, names = {"Tenant": "a", "id": "4711"}, {"Tenant": "a", "id": "f00"}, ("shop", "customers")
+    erasure, again = (Erasure.of(id_, names, masked, key, "2026-11-30T00:00:00Z") for id_ in "12")
     text = json.dumps(erasure.as_json())
-    assert "4711" not in text and Erasure.read(json.loads(text)) == erasure
+    assert "4711" not in text and "f00" not in text and Erasure.read(json.loads(text)) == erasure
     assert [part.digest for part in erasure.parts] != [part.digest for part in again.parts]
     assert [part.digest for part in erasure.parts] == [
         hashlib.sha256(f"{part.prefix}{value}".encode()).hexdigest()
-        for part, value in zip(erasure.parts, ["a", "4711"])
+        for part, value in zip(erasure.parts, ["a", "f00"])
     ]
+    # A masked column has another value in rows than in messages.
+    told = erasure.parts[1]
+    assert told.told_digest == hashlib.sha256(f"{told.prefix}4711".encode()).hexdigest() and told.told_length == 4
     assert erasure.is_of_key({"tenant": "a", "ID": "4711"}) and not erasure.is_of_key({"id": "4711"})
     assert not erasure.is_of_key({"tenant": "a", "id": "4712"})
 
