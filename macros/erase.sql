@@ -215,7 +215,7 @@ where mirror in ({{ mirrors | map('sql_text') | join(', ') }}) and exists({{ era
 
 {#- What is left in files: the number of rows that have the key in the images of a change, in columns of their own, or one of some values. -#}
 {%- macro rows_left(view, columns, erasures, values) -%}
-select count(*) as rows from (select *, to_json(struct(*)) as _row_told from {{ name(view) }})
+select count(*) as rows from (select *, to_json(struct({{ columns.searched | map('name') | join(', ') }})) as _row_told from {{ name(view) }})
 where {{ macro('left_in_' ~ columns.kind)(columns, erasures) }}
   or exists (select 1 from {{ name(values) }} as told where contains(_row_told, told.value))
 {%- endmacro -%}

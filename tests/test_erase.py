@@ -7,6 +7,8 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
@@ -87,7 +89,8 @@ FIRST = [
 ]
 SECOND = [
     change(20, "INSERT", ("11", "Eve", "eve@e.org")),
-    change(21, "DELETE", ("7", NAME, MAIL)),
+    # A value that only the person has, and that stands in types too.
+    change(21, "DELETE", ("7", COLUMNS["name"], MAIL)),
     change(22, "INSERT", ("7", NAME, MAIL)),
 ]
 MIRRORS = ("customers", "customers_history", "orders", "names")
@@ -131,6 +134,9 @@ def check_before(made: Project, before: Mapping[str, list[Mapping[str, Any]]], *
     assert "error[erase-table]: no row of a table" in made.run("erase", "--table", "x", "--key", "id=7", *target).err
     wrong = made.run("erase", "--table", "customers", "--key", "name=x", *target)
     assert 'error[erase-key]: the key of "shop.customers" is id, not name' in wrong.err
+    unknown = made.run("erase", "--table", "customers", "--key", "id=77", *target)
+    assert unknown.code == 2 and 'error[erase-key]: no row, dead letter or message of "shop.customers"' in unknown.err
+    assert "not well" not in made.run("status", *target).out  # a refusal leaves no locks behind
     planned = made.run("erase", "--table", "customers", "--key", "id=7", *target, "--dry-run", "--output", "json")
     assert planned.code == 0, planned.err
     plan = {(row["place"], row["what"]): row["rows"] for row in map(json.loads, planned.out.splitlines())}
@@ -247,8 +253,7 @@ def test_a_record_hides_the_value_and_knows_it() -> None:
     assert "4711" not in text and "f00" not in text and Erasure.read(json.loads(text)) == erasure
     assert [part.digest for part in erasure.parts] != [part.digest for part in again.parts]
     assert [part.digest for part in erasure.parts] == [
-        hashlib.sha256(f"{part.prefix}{value}".encode()).hexdigest()
-        for part, value in zip(erasure.parts, ["a", "f00"])
+        hashlib.sha256(f"{part.prefix}{value}".encode()).hexdigest() for part, value in zip(erasure.parts, ["a", "f00"])
     ]
     # A masked column has another value in rows than in messages.
     told = erasure.parts[1]
@@ -312,5 +317,9 @@ def test_the_page_shows_what_comes_out(tmp_path: Path, monkeypatch: pytest.Monke
             shown = [line.rstrip() for line in said.splitlines()]
             missing = [line for line in block.text.splitlines() if not any(one.startswith(line) for one in shown)]
             assert not missing, said
+    # The page's own proof, which finds what is there.
+    for values, is_found in ((("Lovelace", "555-1234", "green tea"), False), (("example.org",), True)):
+        proof = subprocess.run([sys.executable, "proof.py", *values], cwd=tmp_path, capture_output=True, text=True)
+        assert proof.returncode == 0 and bool(proof.stdout) == is_found, proof
     hidden = ["Ada", "Lovelace", "555-1234", "green tea"]
     assert holding(made.folder, hidden, ("in", "staff")) == []

@@ -21,7 +21,8 @@ from runner.run.verified import DIFFERENCES
 from runner.run.workspace import Workspace
 
 if TYPE_CHECKING:
-    from runner.run.erase import Asked, Erasing
+    from runner.run.erase import Erasing
+    from runner.run.erased_state import Asked
 
 COLUMNS = ("place", "what", "rows")
 HINT = '--key id=7, or --key \'{"tenant": "a", "id": "7"}\''
@@ -51,7 +52,8 @@ def erase(
     sources = workspace.sources_named(source) if source else workspace.project.sources
     # Mistakes in the arguments do not wait until Spark is imported.
     from runner.engine.errors import QueryFailed
-    from runner.run.erase import Asked, Erasing
+    from runner.run.erase import Erasing
+    from runner.run.erased_state import Asked
 
     asked = Asked(tuple((table or "").split(".")), values, tuple(sources)) if values else None
     run = Run(workspace, "erase", workspace.in_order([*workspace.graph.nodes], lambda node: node.writes_table))
@@ -93,7 +95,7 @@ def _erased(call: Call, erasing: Erasing, asked: Asked | None, because: str, pur
     certificate = _certificate(erasing, is_purged, looked, left)
     path = erasing.end(certificate)
     removed = [
-        {"place": place, "what": what.replace("_", " "), "rows": count}
+        {"place": place, "what": what.replace("_", " "), "rows": None if what == "built_again" else count}
         for place, counts in erasing.state.removed.items()
         for what, count in counts.items()
     ]

@@ -14,6 +14,7 @@ from runner.commands.session import session
 from runner.counts import counted
 from runner.errors import RunnerError
 from runner.project.inputs import Deferred
+from runner.project.masks import unmatched
 from runner.project.node_results import NodeResults
 from runner.project.nodes import TESTS, Node
 from runner.project.project import unread
@@ -105,6 +106,10 @@ def land_and_build(
     for source in run.sources_landed:
         if without := workspace.unmirrored(run.seen.of(source)):
             report.warn(without)
+    failed = {result.name for result in run.results if result.has_failed}
+    for source in run.sources_masked:
+        for warning in unmatched(source, run.seen.look(source)) if source.model not in failed else ():
+            report.warn(warning)
 
 
 def _results(

@@ -18,7 +18,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import NamedTuple
 
-from runner.errors import RunnerError, from_here, refused
+from runner.errors import RunnerError, RunnerErrors, from_here, refused
 
 LOOK_AGAIN_SECONDS = 0.05
 # A lock may be held this long before its file says by whom: in that time its holder writes that, or is refused and
@@ -101,12 +101,12 @@ class TableLocks:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Releases the locks. After an error the files keep their records: Spark may not have stopped, and the next run
-        has to check.
+        has to check. A mistake that is told to the user stops nothing before its time.
         """
         while self._locked:
             lock = self._locked.popitem()[1]
             try:
-                if kind is None:
+                if kind is None or issubclass(kind, (RunnerError, RunnerErrors)):
                     os.ftruncate(lock, 0)
             finally:
                 _release(lock)

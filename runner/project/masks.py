@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from runner.errors import Problems
+from runner.errors import Problems, RunnerWarning, did_you_mean
 from runner.project.inputs import FUNCTION, HASHED, OTHER_COLUMNS, SHOWN, Source, TableSettings
 from runner.project.mirror import Mirror, MirrorColumn
+from runner.project.tables_seen import TablesSeen
 from runner.spec.values import one_of
 from runner.yaml_text import Yaml, whole_number
 
@@ -137,6 +138,34 @@ def _check_column(yaml: Yaml, column: MirrorColumn, mask: str, has_masked_key: b
     name = column.name
     if column.is_key:
         check_key(yaml, name, mask, has_masked_key)
-    if mask not in (SHOWN, "null", "drop") and not mask.startswith(FUNCTION) and column.type != "string":
+    if mask == "drop":
+        message = f'"{name}" is masked with drop: the mirror would never have a value of it'
+        raise yaml.error("mask-type", message, "leave the column out of the mirror")
+    if mask not in (SHOWN, "null") and not mask.startswith(FUNCTION) and column.type != "string":
         message = f'"{name}" is masked with {mask}: what stands in its place is no {column.type}'
         raise yaml.error("mask-type", message, f"{name}: string")
+
+
+def unmatched(source: Source, seen: TablesSeen) -> Iterator[RunnerWarning]:
+    """Yields warnings about masks of columns that no row of their tables has, and of tables whose names are nearly
+    those of others: what is mistyped hides nothing.
+    """
+    for settings in source.masked:
+        tables = [one for one in seen.tables if masks_of(source, one.names) is settings]
+        at = settings.origin["mask"]
+        names = [".".join(one.names[-len(settings.name) :]) for one in seen.tables]
+        own = ".".join(settings.name)
+        if not tables and (near := did_you_mean(own, names)):
+            what = f'no table "{own}" has landed in "{source.name}", and its masks hide nothing'
+            yield RunnerWarning("mask-unmatched", what, at.where(), near)
+        there = {column.name for table in tables for column in table.columns}
+        for column in at.value if tables else ():
+            mask, known = settings.masks[column.lower()], {name.lower() for name in there}
+            if column.lower() in known or mask == SHOWN:
+                continue
+            shown = [name for name in there if mask_of(settings.masks, name) == SHOWN]
+            near = did_you_mean(column, shown)
+            # A column that is dropped is never there.
+            if mask != "drop" or near:
+                what = f'no row of "{own}" has a column "{column}", and its mask hides nothing'
+                yield RunnerWarning("mask-unmatched", what, at[column].where(), near)

@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from runner.engine.erasures import (
     CERTIFICATES,
     Erasure,
     erase_unfinished,
+    erasures_of,
     of_tables,
     record_erasures,
     unfinished_erase,
@@ -34,6 +35,7 @@ from runner.project.node_results import NodeResults
 from runner.project.nodes import Node
 from runner.run.erased_readers import Columns, Readers
 from runner.run.erased_search import Search
+from runner.run.erased_state import Asked, State
 from runner.run.stale import check_secret
 from runner.run.verified import DIFFERENCES
 
@@ -45,36 +47,6 @@ if TYPE_CHECKING:
 ANY_TIME = "9999-12-31T23:59:59Z"
 # Values of a person that are searched: at least so long, and at most so many.
 SHORTEST, MOST = 4, 200
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What is to be erased: the last parts of the name of a table, and a key with the texts that messages have. Only
-    from some `sources`.
-    """
-
-    table: tuple[str, ...]
-    key: Mapping[str, str]
-    sources: tuple[Source, ...]
-
-
-@dataclass
-class State:
-    """An erase that was begun. `sources` maps changelogs to the names that the table has there, `removed` places to the
-    numbers of what was removed there.
-    """
-
-    command: str
-    names: list[str]
-    erasure: Erasure
-    sources: dict[str, list[list[str]]]
-    because: str = ""
-    purges: bool = False
-    removed: dict[str, dict[str, int]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-    def text(self) -> str:
-        return json.dumps({**self.__dict__, "erasure": self.erasure.as_json()}) + "\n"
 
 
 class Erasing:
@@ -127,7 +99,23 @@ class Erasing:
         newest = [self._counts(changelog)["newest"] for changelog in found]
         at = max([int(now.timestamp() * 1_000_000), *(one for one in newest if one is not None)])
         self.state.erasure = replace(erasure, at=instant_of(at))
+        self._check_found(asked)
         self._check_mirrors()
+
+    def _check_found(self, asked: Asked) -> None:
+        """Raises `erase-key` if nothing has the key, and nothing ever had: what is mistyped must not stay out."""
+        for changelog in self.state.sources:
+            counts = self._counts(changelog)
+            if counts["rows"] or counts["letters"] or counts["controls"]:
+                return
+            if any(one.is_of_key(asked.key) for one in erasures_of(self.tables, changelog)):
+                return
+        nodes = [node for node, _ in self.read_by.mirrors() if self.read_by.is_built(node)]
+        if not any(self._rows_there(node) for node in nodes):
+            what = f'no row, dead letter or message of "{".".join(self.state.names)}" has this key'
+            raise RunnerError(
+                "erase-key", what, hint="values are compared to the letter, as the changelog has them in key"
+            )
 
     def _tables_named(self, asked: Asked) -> tuple[dict[str, list[list[str]]], set[tuple[str, ...]]]:
         """Returns the names that the table has in each changelog that has it, which may lack first parts, and the
@@ -166,7 +154,7 @@ class Erasing:
 
     def _masked(self, key: Mapping[str, str], found: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, str]:
         """Returns a key as the rows of changelogs have it: masked columns of keys are hashed. Raises `mask-secret`, and
-        `erase-key` if only some of the changelogs mask it; QueryFailed if rows were masked with another secret.
+        `erase-key` if only some of the changelogs mask it.
         """
         keys = []
         for source in (one for one in self.run.project.sources if one.model in found):

@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 
 IMAGES = ("key", "old_key", "before", "after")
 VALUES = "erased_values"
+TABLES_SEEN = "_tables_seen"
 
 
 @dataclass(frozen=True)
 class InFiles:
     """How the key is found in the rows of files: in the images of a `changelog`, in columns of a `table`, or, in
-    `other` files, only by values. `names` are the maps, or the columns with the parts of the key.
+    `other` files, only by values. `names` are the maps, or the columns with the parts of the key; values are searched
+    in the columns `searched`.
     """
 
     kind: str
+    searched: Sequence[str]
     names: Sequence[Any] = ()
 
 
@@ -55,7 +58,8 @@ class Search:
         files = [file for folder in folders if not is_uri(folder) for file in sorted(Path(folder).rglob("*"))]
         files = [file for file in dict.fromkeys(files) if file.is_file()]
         parquet = [file for file in files if file.suffix == ".parquet" and file.stat().st_size]
-        others = [file for file in files if file.suffix != ".parquet"]
+        # What is recorded of types has no values, but words that may be values too.
+        others = [file for file in files if file.suffix != ".parquet" and file.parent.name != TABLES_SEEN]
         found = [*self._in_parquet(parquet), *self._in_bytes(others)]
         return {"parquet": len(parquet), "other": len(others), "values": len(self.values)}, found
 
@@ -77,11 +81,11 @@ class Search:
 
     def _how(self, folder: str, columns: Sequence[str]) -> InFiles:
         if {*IMAGES, "table_name"} <= {*columns}:
-            return InFiles("changelog", IMAGES)
+            return InFiles("changelog", [one for one in columns if one != "types"], IMAGES)
         for part in reversed(Path(folder).parts):
             if (own := self.columns.get(part)) and own.keys() <= {*columns}:
-                return InFiles("table", [*own.items()])
-        return InFiles("other")
+                return InFiles("table", columns, [*own.items()])
+        return InFiles("other", columns)
 
     def _in_bytes(self, files: Sequence[Path]) -> Iterator[dict[str, Any]]:
         told = [one for value in self.values for one in {value.encode(), json.dumps(value)[1:-1].encode()}]

@@ -334,7 +334,7 @@ class Landing:
 
     def _notes(self, source: Source) -> tuple[str, ...]:
         """Returns notes for the user before a source is landed; raises QueryFailed if the end of the source has
-        changed, or the secret that masks its values.
+        changed, and `mask-secret` if the secret has that masks its values.
         """
         checkpoint = self.tables.checkpoint(source.model)
         had, made_by = checkpoint.fingerprints(), made_by_now(checkpoint, self.run.fingerprint_of(source))

@@ -117,8 +117,16 @@ class Run:
     @property
     def sources_landed(self) -> list[Source]:
         """The sources with mirrors whose messages this run has landed."""
-        landed = [node.model.source for node in self.nodes if node.model and node.model.source]
-        return [source for source in landed if source.name in self.workspace.mirrored]
+        return [source for source in self._sources if source.name in self.workspace.mirrored]
+
+    @property
+    def sources_masked(self) -> list[Source]:
+        """The sources that hide columns whose messages this run has landed."""
+        return [source for source in self._sources if source.masked and not self.settings.reads_nothing]
+
+    @property
+    def _sources(self) -> list[Source]:
+        return [node.model.source for node in self.nodes if node.model and node.model.source]
 
     @contextmanager
     def of_new_tables(self, workspace: Workspace, nodes: list[Node]) -> Iterator[Run]:
@@ -158,8 +166,7 @@ class Run:
 
     def check_masks(self) -> None:
         """Raises `mask-secret` if there is no secret for the values that its sources mask."""
-        sources = (node.model.source for node in self.nodes if node.model and node.model.source)
-        masked = next((source for source in sources if source.masked), None)
+        masked = next((source for source in self._sources if source.masked), None)
         if masked and not self.project.mask_secret:
             where = masked.masked[0].origin.where()
             hint = f"export {VARIABLE}=..., at least {SHORTEST} characters, or mask_secret in project.yml"
@@ -170,8 +177,7 @@ class Run:
     def _check_replayable(self) -> None:
         from runner.run.replay import check_replayable
 
-        landed = (node.model.source for node in self.nodes if node.model)
-        check_replayable(self.spark, self.tables, [source for source in landed if source])
+        check_replayable(self.spark, self.tables, self._sources)
 
     def take_tables(self) -> None:
         """Locks the tables that the run is about to write, and records them, so that they are known when no node has

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from runner.counts import enumeration
 from runner.engine.checkpoint import Checkpoint
-from runner.engine.errors import QueryFailed
 from runner.engine.recorded import Fingerprint
-from runner.errors import full_refresh
+from runner.errors import RunnerError, full_refresh
 from runner.project.inputs import Source
-from runner.project.mask_secret import MaskSecret
+from runner.project.mask_secret import VARIABLE, MaskSecret
 
 if TYPE_CHECKING:
     from runner.run.run import Run
@@ -71,24 +70,25 @@ def told_stale(source: Source, then: Fingerprint, now: Fingerprint) -> str:
         if parts
         else f'the compiled SQL of the format "{now.format}" has changed'
     )
+    clear = " (values that are masked now may still be there in clear)" if source.masked else ""
     if source.raw.are_all:
-        return f"{what} since rows landed: runner reprocess {source.name} --stale --dry-run shows what would differ"
-    return f"{what} since rows landed: {full_refresh(source.model)} lands all rows again"
+        how = f"runner reprocess {source.name} --stale --dry-run shows what would differ"
+    else:
+        how = f"{full_refresh(source.model)} lands all rows again"
+    return f"{what} since rows landed{clear}: {how}"
 
 
 def check_secret(source: Source, then: Fingerprint, secret: MaskSecret | None) -> None:
-    """Raises QueryFailed if rows were masked with a secret that is neither the one of now nor the one before it."""
+    """Raises `mask-secret` if rows were masked with a secret that is neither the one of now nor the one before it."""
     known = {secret.name, secret.name_before} if secret else set()
     if then.parts.get(MASK_SECRET) not in (None, *known):
-        raise QueryFailed(
-            f'"{source.name}" was masked with another secret: equal values would no longer be equal, and what is '
-            "sealed cannot be opened; give the secret that was used, or name it as mask_secret_before "
-            "(RUNNER_MASK_SECRET_BEFORE)"
-        )
+        what = f'"{source.name}" was masked with another secret: equal values would differ, and nothing could be opened'
+        hint = f"give the secret that was used, as {VARIABLE}, or as {VARIABLE}_BEFORE beside the new one"
+        raise RunnerError("mask-secret", what, source.where, hint)
 
 
 def check_opened(run: Run, source: Source) -> None:
-    """Raises `mask-secret` without a secret, and QueryFailed if messages of a source may be sealed with another one."""
+    """Raises `mask-secret` without a secret, and if messages of a source may be sealed with another one."""
     run.check_masks()
     for then in run.tables.checkpoint(source.model).fingerprints():
         check_secret(source, then, run.project.mask_secret)
