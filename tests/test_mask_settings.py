@@ -19,7 +19,7 @@ sources:
     format: canal
     files: in/*
     tables:
-      - {name: shop.customers, key: id, mask: {phone: hmac, Mail: hmac, name: drop, nots: drop, city: none, house: null}}
+      - {name: shop.customers, key: id, mask: {phone: hmac, Mail: hmac, name: drop, nots: drop, city: none}}
       - {name: shop.custmers, mask: {phone: hmac}}
       - {name: shop.staff, mask: {phone: hmac}}
 """
