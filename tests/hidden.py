@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
 import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pyarrow.parquet
+
+from tests.test_site import data_of
 
 SHORTEST = 6
 
@@ -19,6 +22,8 @@ def texts_of(path: Path) -> Iterator[bytes]:
     yield content
     if path.suffix == ".parquet" and content:
         yield repr(pyarrow.parquet.ParquetFile(path).read().to_pylist()).encode()
+    if path.suffix == ".html":
+        yield json.dumps(data_of(path), ensure_ascii=False).encode()
     if content[:2] == b"\x1f\x8b":
         yield gzip.decompress(content)
     if path.suffix == ".avro":
