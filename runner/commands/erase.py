@@ -137,7 +137,7 @@ def _certificate(erasing: Erasing, purged: bool, looked: Mapping[str, int], left
     sources = [one for one in project.sources if one.model in state.sources]
     parts = [{"column": one.name, "salt": one.prefix, "sha256": one.digest} for one in state.erasure.parts]
     not_reached = [line for source in sources for line in _senders(source)]
-    not_reached += [*_other_targets(project), *([] if purged else [NOT_PURGED])]
+    not_reached += [*_other_targets(project), *([NOT_PURGED] if erasing.storage.changes_rows and not purged else [])]
     if purged and is_uri(project.target.path):
         not_reached.append(
             f"the files in {project.target.path} were not looked through: this machine does not see them"
