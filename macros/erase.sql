@@ -135,17 +135,24 @@ where kind = 'dead_letter'
   and exists({{ erased_keys(erasures) }}, r -> {{ holds_erased_key(text_told()) }})
 {%- endmacro -%}
 
-{#- Values that only rows of an erased key have. -#}
-{%- macro telling_values(rows, erasures, shortest, most) -%}
-with {{ with_fates('select *, false as _is_touched from ' ~ name(rows), erasures) }}
-select value
-from fated
-  lateral view explode(array(
-    named_struct('image', before, 'is_gone', _fate in ('gone', 'left')), named_struct('image', after, 'is_gone', _fate in ('gone', 'came')))) as side
-  lateral view explode(map_values(side.image)) as value
-where kind = 'row' and length(value) >= {{ shortest }}
-group by value having bool_and(side.is_gone)
-order by length(value) desc, value limit {{ most }}
+{#- Values that only rows of an erased key have: they stand in no other message, not even as a word of a type. -#}
+{%- macro telling_values(rows, erased, erasures, shortest, most) -%}
+with {{ with_fates('select *, false as _is_touched from ' ~ name(rows), erasures) }},
+own as (
+  select value
+  from fated
+    lateral view explode(array(
+      named_struct('image', before, 'is_gone', _fate in ('gone', 'left')), named_struct('image', after, 'is_gone', _fate in ('gone', 'came')))) as side
+    lateral view explode(map_values(side.image)) as value
+  where kind = 'row' and length(value) >= {{ shortest }}
+  group by value having bool_and(side.is_gone)
+  order by length(value) desc, value limit {{ most }}
+),
+others as (
+  select concat_ws(' ', to_json(types), raw) as told
+  from {{ name(rows) }} where {{ place_of_whole() }} not in (select place from {{ name(erased) }})
+)
+select value from own left anti join others on contains(told, value)
 {%- endmacro -%}
 
 {#- The tables of a changelog whose names end with these parts, with the columns of their keys. -#}

@@ -247,7 +247,7 @@ class Erasing:
         """Removes the rows from the changelogs, and what is kept of messages beside them."""
         for changelog in self.state.sources:
             whole, erasures = f"{changelog}__whole", self._erasures(changelog)
-            told = self.macro("telling_values", whole, erasures, SHORTEST, MOST)
+            told = self.macro("telling_values", whole, f"{changelog}__touched", erasures, SHORTEST, MOST)
             self.values += [row["value"] for row in self.spark.rows(told)[1]]
             counts = self._said(self._counts(changelog))
             self._removed(changelog, **counts)
