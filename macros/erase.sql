@@ -30,14 +30,9 @@ coalesce(forall(r.parts, p -> exists(
         regexp_extract_all({{ told }}, concat(r'(?s)(?<!\w)(?=(.{', p.told_length, r'})(?!\w))'), 1), w -> {{ is_told_value('w') }})), false)
 {%- endmacro -%}
 
-{#- A text as it came, if it was sealed; else null. -#}
-{%- macro unsealed(sealed) -%}
-if(startswith({{ sealed }}, 'AHNlYWxlZDox'), cast(coalesce(
-      try_aes_decrypt(substr(unbase64({{ sealed }}), 10), mask_keys.seal, 'GCM'),
-      try_aes_decrypt(substr(unbase64({{ sealed }}), 10), mask_keys.seal_before, 'GCM')) as string), null)
-{%- endmacro -%}
-{%- macro keys_told() -%} coalesce({{ unsealed('origin.key') }}, origin.key) {%- endmacro -%}
-{%- macro text_told() -%} concat_ws(' ', raw, cast(try_to_binary(raw, 'base64') as string), {{ unsealed('raw') }}, detail) {%- endmacro -%}
+{#- What keys and texts of messages tell, also where they are sealed. -#}
+{%- macro keys_told() -%} coalesce(cast({{ unsealed('origin.key') }} as string), origin.key) {%- endmacro -%}
+{%- macro text_told() -%} concat_ws(' ', raw, cast(try_to_binary(raw, 'base64') as string), cast({{ unsealed('raw') }} as string), detail) {%- endmacro -%}
 
 {#- Whether a row is of the record's table, and not newer. A row without any time is not. -#}
 {%- macro is_of_erased_table() -%} transform({{ table_of_row() }}, n -> lower(n)) = transform(r.names, n -> lower(n)) {%- endmacro -%}
@@ -54,7 +49,7 @@ fated as (
   ) cross join mask_keys
   lateral view inline(array(named_struct(
     '_moment', {{ known_time() }},
-    '_told', if({{ tells }}, concat_ws(' ', {{ text_told() }}, statement, {{ keys_told() }}, origin.topic), coalesce({{ unsealed('raw') }}, raw))))) as _moment, _told
+    '_told', if({{ tells }}, concat_ws(' ', {{ text_told() }}, statement, {{ keys_told() }}, origin.topic), coalesce(cast({{ unsealed('raw') }} as string), raw))))) as _moment, _told
   lateral view inline(array(named_struct(
     '_is_new', exists({{ keys }}, r -> kind = 'row' and {{ is_erased_now() }} and ({{ has_erased_key('key') }} or {{ has_erased_key('after') }})),
     '_is_old', exists({{ keys }}, r -> kind = 'row' and {{ is_erased_now() }} and ({{ has_erased_key('old_key') }} or {{ has_erased_key('before') }})),

@@ -38,7 +38,7 @@ seq.row = 0
 {#- Rows of an earlier load stay those of that load. A tombstone has no text. Of a message in several parts the dead letter of one part is not the message. -#}
 {%- macro is_kept(source) -%}
 coalesce((raw is not null or op = 'tombstone') and {{ is_of_load(source) }}
-{%- if source.format.message.batch or source.format.message.frames %} and (kind <> 'dead_letter' or meta['raw_of'] = 'message'){% endif %}, false)
+{%- if source.format.message.has_parts %} and (kind <> 'dead_letter' or meta['raw_of'] = 'message'){% endif %}, false)
 {%- endmacro -%}
 
 {%- macro is_of_load(source) -%} seq.generation = {{ source.generation }} {%- endmacro -%}

@@ -1,9 +1,17 @@
 {#- Masks: what becomes of values that nobody may see, in rows that are otherwise as the contract has them (runner/compile/masks.py). -#}
 
+{#- What a sealed text was, in bytes; null for another text. Sealed texts begin with nine bytes, in base64 with twelve characters. -#}
+{%- macro seal_begins() -%} X'007365616C65643A31' {%- endmacro -%}
+{%- macro unsealed(sealed) -%}
+if(startswith({{ sealed }}, 'AHNlYWxlZDox'), coalesce(
+  try_aes_decrypt(substr(unbase64({{ sealed }}), 10), mask_keys.seal, 'GCM'),
+  try_aes_decrypt(substr(unbase64({{ sealed }}), 10), mask_keys.seal_before, 'GCM')), null)
+{%- endmacro -%}
+
 {#- Messages that land once more may have been kept sealed. -#}
 {%- macro messages_with_keys(view) -%} {{ view }} cross join mask_keys {%- endmacro -%}
 {%- macro opened_as_text() -%} coalesce(cast(opened_text(raw, mask_keys) as string), raw) {%- endmacro -%}
-{%- macro opened_as_bytes() -%} if(startswith(raw, X'007365616C65643A31'), coalesce(opened_text(base64(raw), mask_keys), raw), raw) {%- endmacro -%}
+{%- macro opened_as_bytes() -%} if(startswith(raw, {{ seal_begins() }}), coalesce(opened_text(base64(raw), mask_keys), raw), raw) {%- endmacro -%}
 {%- macro opened_place() -%} opened_origin(origin, mask_keys) {%- endmacro -%}
 
 {#- The masks of the table of each row. Of a message whose table is not known nothing is shown. -#}
@@ -33,7 +41,7 @@ case
 {%- macro no_given() -%} cast(map() as map<string,string>) {%- endmacro -%}
 
 {%- macro masked_image(image, given) -%} if(masks is null, {{ image }}, masked_columns({{ image }}, masks, {{ given }}, mask_keys)) {%- endmacro -%}
-{%- macro masked_key(key) -%} if(masks is null, {{ key }}, masked_columns({{ key }}, key_masks, cast(map() as map<string,string>), mask_keys)) {%- endmacro -%}
+{%- macro masked_key(key) -%} if(masks is null, {{ key }}, masked_columns({{ key }}, key_masks, {{ no_given() }}, mask_keys)) {%- endmacro -%}
 {%- macro masks_in_keys() -%} masks_of_key(masks) {%- endmacro -%}
 {%- macro if_masked(masked, column) -%} if(masks is null, {{ column }}, {{ masked }}) {%- endmacro -%}
 {%- macro hidden_changed() -%} {{ if_masked('masked_names(changed, masks)', 'changed') }} {%- endmacro -%}
@@ -51,7 +59,7 @@ if({{ is_sealed }}, sealed_text(if(meta['raw_encoding'] = 'base64', unbase64(raw
 
 {#- Images in `meta`, in JSON. -#}
 {%- macro columns_in_meta(entry) -%}
-if(masks is null, null, masked_columns(from_json(meta[{{ text(entry) }}], 'map<string,string>'), masks, cast(map() as map<string,string>), mask_keys))
+if(masks is null, null, masked_columns(from_json(meta[{{ text(entry) }}], 'map<string,string>'), masks, {{ no_given() }}, mask_keys))
 {%- endmacro -%}
 {%- macro masked_meta(images, texts) -%}
 if(masks is null, meta, {{ meta_with(images, 'map_filter(meta, (k, v) -> ' ~ 'k not in (' ~ texts | map('sql_text') | join(', ') ~ '))' if texts else 'meta') }})

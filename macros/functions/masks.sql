@@ -1,19 +1,11 @@
 -- Values that nobody may see: what stands in their place, and texts that only who has the secret can read.
-{#- Texts that were sealed begin with these nine bytes, in base64 with twelve characters. -#}
-{%- set begin -%} X'007365616C65643A31' {%- endset %}
-{%- set begin_in_base64 -%} 'AHNlYWxlZDox' {%- endset %}
 {%- set type_of_origin -%} {{ contract.origin }} {%- endset %}
 {%- set type_of_keys -%} struct<hash_inner binary, hash_outer binary, seal binary, seal_before binary> {%- endset %}
 {%- set comment_of_keys -%} comment 'the keys that are made of the secret' {%- endset %}
 {%- macro hash(bytes) -%} sha2(concat(mask_keys.hash_outer, unhex(sha2(concat(mask_keys.hash_inner, {{ bytes }}), 256))), 256) {%- endmacro %}
-{%- macro opened(sealed) -%}
-if(startswith({{ sealed }}, {{ begin_in_base64 }}), coalesce(
-  try_aes_decrypt(substr(unbase64({{ sealed }}), 10), mask_keys.seal, 'GCM'),
-  try_aes_decrypt(substr(unbase64({{ sealed }}), 10), mask_keys.seal_before, 'GCM')), null)
-{%- endmacro %}
-{%- macro opened_again(sealed) -%} coalesce(cast({{ opened(sealed) }} as string), {{ sealed }}) {%- endmacro %}
+{%- macro opened_again(sealed) -%} coalesce(cast({{ unsealed(sealed) }} as string), {{ sealed }}) {%- endmacro %}
 {%- macro sealed(bytes) -%}
-base64(concat({{ begin }}, aes_encrypt({{ bytes }}, mask_keys.seal, 'GCM', 'DEFAULT', left(unhex({{ hash(bytes) }}), 12))))
+base64(concat({{ seal_begins() }}, aes_encrypt({{ bytes }}, mask_keys.seal, 'GCM', 'DEFAULT', left(unhex({{ hash(bytes) }}), 12))))
 {%- endmacro %}
 {%- set quoted -%} '(?:[^'\\]|''|\\.)*+(?:'|\z) {%- endset %}
 {%- set in_double -%} "(?:[^"\\]|""|\\.)*+(?:"|\z) {%- endset %}
@@ -100,7 +92,7 @@ create function opened_text(
   mask_keys {{ type_of_keys }} {{ comment_of_keys }})
 returns binary
 comment 'The text that was sealed; null if it was not, or not with this secret or the one before it.'
-return {{ opened('sealed') }};
+return {{ unsealed('sealed') }};
 
 create function sealed_origin(
   origin {{ type_of_origin }} comment 'where a message lies',

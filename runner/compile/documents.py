@@ -33,7 +33,7 @@ class Documents:
     @property
     def has_parts(self) -> bool:
         """True if a message may hold several messages, which are numbered."""
-        return bool(self.message.batch or self.message.frames)
+        return self.message.has_parts
 
     @property
     def python_functions(self) -> list[str]:

@@ -26,9 +26,9 @@ class Masks:
     may hold several messages, their text is never shown.
     """
 
-    def __init__(self, sql: Print, spec: Format, tables: Iterable[TableSettings], has_parts: bool) -> None:
+    def __init__(self, sql: Print, spec: Format, tables: Iterable[TableSettings]) -> None:
         self.sql, self.spec, self.tables = sql, spec, masked_tables(tables)
-        self.is_sealed = sql("is_sealed_always" if has_parts else "is_sealed")
+        self.is_sealed = sql("is_sealed_always" if spec.message.has_parts else "is_sealed")
 
     def __bool__(self) -> bool:
         return bool(self.tables)

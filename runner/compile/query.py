@@ -106,7 +106,7 @@ class Query:
         self.tables = tuple(tables)
         readers = Readers(self.header, self.tables)
         self.rows = rows = Rows(self.header, images, bool(spec.types and spec.types.at), bool(readers.all))
-        self.masks = Masks(self.sql, spec, self.tables, bool(spec.message.batch or spec.message.frames))
+        self.masks = Masks(self.sql, spec, self.tables)
         view = OPENED if self.masks else self.view
         self.reading = Records(rows, source, view) if rows.is_avro else Documents(rows, view, prefix, self.keeps_all)
         self.keys = Keys(rows, [table for table in self.tables if table.key], self.reading.roots)

@@ -62,7 +62,7 @@ class DeadLetters:
         return [row for source in self.sources for row in self._tried(source, places)]
 
     def _tried(self, source: Source, places: bool) -> list[Row]:
-        check_opened(self.run, source)
+        check_opened(self.run, source, self.run.project.mask_secret)
         compiled = self.run.compiled.nodes[source.model]
         messages, tried = f"{source.name}_messages", f"{source.name}__tried"
         self.spark.view(messages, self.macro("messages_of_dead_letters", LETTERS, source, compiled.encoding))

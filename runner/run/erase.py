@@ -36,7 +36,7 @@ from runner.project.nodes import Node
 from runner.run.erased_readers import Columns, Readers
 from runner.run.erased_search import Search
 from runner.run.erased_state import Asked, State
-from runner.run.stale import check_secret
+from runner.run.stale import check_opened
 from runner.run.verified import DIFFERENCES
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Erasing:
         return True
 
     def find(self, asked: Asked, command: str, because: str, purges: bool) -> None:
-        """Finds the rows of a key. Raises `erase-table`, `erase-key`, `erase-rows` and `erase-mirror`, and QueryFailed
+        """Finds the rows of a key. Raises `erase-table`, `erase-key` and `erase-mirror`, and QueryFailed
         for a changelog whose last run was interrupted.
         """
         found, keys = self._tables_named(asked)
@@ -166,11 +166,10 @@ class Erasing:
         return keys[0]
 
     def _hashed(self, source: Source, value: str) -> str:
-        self.run.check_masks()
         secret = self.run.project.mask_secret
+        # Rows that the secret before this one has hashed would not be found.
+        check_opened(self.run, source, secret and MaskSecret(secret.now))
         assert secret
-        for then in self.tables.checkpoint(source.model).fingerprints():
-            check_secret(source, then, MaskSecret(secret.now))
         return secret.masked(value)
 
     def _check_settled(self, changelog: str) -> None:
@@ -325,8 +324,7 @@ class Erasing:
 
     def kept(self) -> None:
         """Removes rows that tests and `runner verify` have kept, and what messages of results say."""
-        tests = [node.relation for node in self.run.graph.nodes.values() if node.is_test and node.writes_table]
-        for name in tests:
+        for name in self._kept_by_tests:
             if self.tables.table_view(name) and (count := self.tables.count(name)):
                 self._removed(name, rows=count)
                 self.tables.replace(name, self.macro("rows_emptied", name))
@@ -339,6 +337,11 @@ class Erasing:
                 self.tables.replace(DIFFERENCES, self.macro("differences_without_key", *view))
         NodeResults(self.run.project).forget_messages()
 
+    @property
+    def _kept_by_tests(self) -> list[str]:
+        """The tables with rows that fail."""
+        return [node.relation for node in self.run.graph.nodes.values() if node.is_test and node.writes_table]
+
     def purge(self) -> Iterator[str]:
         """Removes old versions of all tables that had rows of the key, and yields their names."""
         for name in self._purged() if self.storage.changes_rows else ():
@@ -349,10 +352,9 @@ class Erasing:
 
     def _purged(self) -> list[str]:
         """Returns the tables that have, or may have had, rows of the key."""
-        tests = [node.relation for node in self.run.graph.nodes.values() if node.is_test and node.writes_table]
         readers = [node.relation for node in self.read_by.built()]
         beside = [query.beside for _, query in self.read_by.mirrors()]
-        others = [one for one in (*readers, *beside, *tests, DIFFERENCES) if self.storage.has_table(one)]
+        others = [one for one in (*readers, *beside, *self._kept_by_tests, DIFFERENCES) if self.storage.has_table(one)]
         return [*self.state.sources, *dict.fromkeys(others)]
 
     def search(self, target_path: Path) -> tuple[dict[str, int], list[dict[str, Any]]]:

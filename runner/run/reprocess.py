@@ -97,7 +97,7 @@ class Reprocessing:
     def compared(self) -> Iterator[None]:
         """Reads the messages again; inside the block it is known which rows are otherwise."""
         macro, source = self.macro, self.source
-        check_opened(self.run, source)
+        check_opened(self.run, source, self.run.project.mask_secret)
         messages = f"{source.name}_messages"
         self._show_kept()
         self.spark.view(messages, macro("messages_of_kept", self.kept))

@@ -87,11 +87,11 @@ def check_secret(source: Source, then: Fingerprint, secret: MaskSecret | None) -
         raise RunnerError("mask-secret", what, source.where, hint)
 
 
-def check_opened(run: Run, source: Source) -> None:
-    """Raises `mask-secret` without a secret, and if messages of a source may be sealed with another one."""
+def check_opened(run: Run, source: Source, secret: MaskSecret | None) -> None:
+    """Raises `mask-secret` without a secret, and if rows of a source were ever masked with another one."""
     run.check_masks()
     for then in run.tables.checkpoint(source.model).fingerprints():
-        check_secret(source, then, run.project.mask_secret)
+        check_secret(source, then, secret)
 
 
 def _dump_parts(source: Source) -> dict[str, str]:

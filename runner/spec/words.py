@@ -319,6 +319,11 @@ class Message:
     known: Mapping[int, str] = field(default_factory=dict)
     registry: Registry | None = None
 
+    @property
+    def has_parts(self) -> bool:
+        """True if a message may hold several messages."""
+        return bool(self.batch or self.frames)
+
     def may_be_lacking(self, path: FieldPath) -> bool:
         """Returns True if a schema may lack this field, or a field that this field is in."""
         return any(path[: len(one)] == one for one in self.optional)
