@@ -176,6 +176,8 @@ def _noop(spark: Spark, sql: str) -> None:
 
 def _land(spark: Spark, run: Run, source: Source) -> None:
     """The whole landing: stream, checkpoint, Parquet files by kind and day."""
+    from runner.run.run import Run
+
     again = Run(run.workspace, run.command, run.nodes, run.settings, run.run_id)
     again.compiled = run.compiled
     again.begin(spark)

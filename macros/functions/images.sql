@@ -64,7 +64,7 @@ create function sent_columns(
   texts array<string> comment 'texts that stand for a value of this type that was not sent; one that ends with * stands for all that begin so')
 returns map<string,string>
 comment 'The image without the columns of this type that have such a text.'
-return if(exists(map_values(types), t -> lower(t) = type),
+return if(contains(lower(array_join(map_values(types), ',')), type),
   map_filter(image, (c, v) ->
     (lower(types[c]) = type and exists(texts, t -> if(endswith(t, '*'), startswith(v, rtrim('*', t)), v = t))) is not true),
   image);

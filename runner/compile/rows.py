@@ -285,7 +285,7 @@ class Rows:
     def canonical(self) -> Columns:
         """Prints both images in canonical text, and the columns that came with them."""
         images = self.images
-        before, after = self._text_of("before"), self._text_of("after")
+        before, after = (f"{'read' if self.has_readers else 'sent'}_{side}" for side in SIDES)
         if images.before.laid_over:
             both = self.sql("laid_over", images.before.laid_over, after, before)
         else:
@@ -305,10 +305,6 @@ class Rows:
         if side.laid_over:
             return self.sql("laid_over_sent", side.laid_over, before, after)
         return self.sql("laid_over_nulls", side.without_nulls, after) if side.without_nulls else after
-
-    def _text_of(self, side: str) -> str:
-        sent = f"sent_{side}"
-        return self.sql("called", "with_texts", [sent, f"texts_{side}"]) if self.has_readers else sent
 
     def _without_unsent(self, image: str) -> str:
         """Prints an image without the columns whose text says, for their type, that the value was not sent."""

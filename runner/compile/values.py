@@ -148,7 +148,13 @@ class Values:
             yield Step("python_read", about, "exploded", {**kept("*"), **columns})
         if self.readers.all:
             columns = {f"texts_{side}": self._texts_of(side) for side in SIDES}
-            about = "The canonical text of the values whose text as sent may be another.  [types.table, values]"
+            # Each image is made once: one may be laid over the other.
+            for side in SIDES:
+                columns[f"read_{side}"] = self.sql("called", "with_texts", [f"sent_{side}", f"texts_{side}"])
+            about = (
+                "The canonical text of the values whose text as sent may be another, and the images with it.  "
+                "[types.table, values]"
+            )
             reads = "python_read" if self.readers.python else "exploded"
             yield Step("texts", about, reads, {**kept("*"), **columns})
 

@@ -132,19 +132,18 @@ exploded as (
   from checked
 ),
 
--- The canonical text of the values whose text as sent may be another.  [types.table, values]
+-- The canonical text of the values whose text as sent may be another, and the images with it.  [types.table, values]
 texts as (
   select *,
     `debezium_texts`(sent_before, readers, json_in_doubt) as texts_before,
-    `debezium_texts`(sent_after, readers, json_in_doubt) as texts_after
+    `debezium_texts`(sent_after, readers, json_in_doubt) as texts_after,
+    with_texts(sent_before, texts_before) as read_before, with_texts(sent_after, texts_after) as read_after
   from exploded
 ),
 
 -- Both images in canonical text.
 images as (
-  select *,
-    if(size(sent_before) > 0, with_texts(sent_before, texts_before), null) as before,
-    with_texts(sent_after, texts_after) as after, map_keys(sent_before) as columns_before,
+  select *, if(size(sent_before) > 0, read_before, null) as before, read_after as after, map_keys(sent_before) as columns_before,
     concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent,
     concat(`debezium_ambiguous`(sent_before, readers, texts_before), `debezium_ambiguous`(sent_after, readers, texts_after)) as
       ambiguous_times

@@ -110,20 +110,20 @@ python_read as (
   from exploded
 ),
 
--- The canonical text of the values whose text as sent may be another.  [types.table, values]
+-- The canonical text of the values whose text as sent may be another, and the images with it.  [types.table, values]
 texts as (
   select *,
     `drs_avro_texts`(sent_before, readers, zeros_allowed, java_bytes_before) as texts_before,
-    `drs_avro_texts`(sent_after, readers, zeros_allowed, java_bytes_after) as texts_after
+    `drs_avro_texts`(sent_after, readers, zeros_allowed, java_bytes_after) as texts_after,
+    with_texts(sent_before, texts_before) as read_before, with_texts(sent_after, texts_after) as read_after
   from python_read
 ),
 
 -- Both images in canonical text.  [not_sent]
 images as (
   select *,
-    sent_columns(if(size(sent_before) > 0, with_texts(sent_before, texts_before), null), types, 'json', array('JSON_*')) as before,
-    sent_columns(with_texts(sent_after, texts_after), types, 'json', array('JSON_*')) as after,
-    map_keys(sent_before) as columns_before,
+    sent_columns(if(size(sent_before) > 0, read_before, null), types, 'json', array('JSON_*')) as before,
+    sent_columns(read_after, types, 'json', array('JSON_*')) as after, map_keys(sent_before) as columns_before,
     concat(concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)),
       if(kind = 'row', unfit_columns, array())) as columns_as_sent,
     concat(`drs_avro_ambiguous`(sent_before, readers, texts_before), `drs_avro_ambiguous`(sent_after, readers, texts_after)) as

@@ -82,20 +82,20 @@ exploded as (
   from checked
 ),
 
--- The canonical text of the values whose text as sent may be another.  [types.table, values]
+-- The canonical text of the values whose text as sent may be another, and the images with it.  [types.table, values]
 texts as (
   select *,
     `maxwell_texts`(sent_before, readers, json_in_doubt) as texts_before,
-    `maxwell_texts`(sent_after, readers, json_in_doubt) as texts_after
+    `maxwell_texts`(sent_after, readers, json_in_doubt) as texts_after, with_texts(sent_before, texts_before) as read_before,
+    with_texts(sent_after, texts_after) as read_after
   from exploded
 ),
 
 -- Both images in canonical text; one of only some columns is laid over the other.  [before.over, after.over]
 images as (
   select *,
-    if(verdict = 'row update', map_concat(with_texts(sent_after, texts_after), with_texts(sent_before, texts_before)),
-      with_texts(sent_before, texts_before)) as before,
-    with_texts(sent_after, texts_after) as after, map_keys(sent_before) as columns_before,
+    if(verdict = 'row update', map_concat(read_after, read_before), read_before) as before,
+    read_after as after, map_keys(sent_before) as columns_before,
     concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent
   from texts
 ),

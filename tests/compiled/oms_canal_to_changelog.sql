@@ -80,21 +80,20 @@ exploded as (
       array_join(transform(rows_in_doubt, texts -> get(texts, nth)), ',') as json_in_doubt))) each
 ),
 
--- The canonical text of the values whose text as sent may be another.  [types.table, values]
+-- The canonical text of the values whose text as sent may be another, and the images with it.  [types.table, values]
 texts as (
   select *,
     `oms_canal_texts`(sent_before, readers, zeros_allowed, json_in_doubt) as texts_before,
-    `oms_canal_texts`(sent_after, readers, zeros_allowed, json_in_doubt) as texts_after
+    `oms_canal_texts`(sent_after, readers, zeros_allowed, json_in_doubt) as texts_after,
+    with_texts(sent_before, texts_before) as read_before, with_texts(sent_after, texts_after) as read_after
   from exploded
 ),
 
 -- Both images in canonical text; one of only some columns is laid over the other.  [before.over, after.over]  [not_sent]
 images as (
   select *,
-    sent_columns(if(verdict = 'row update', map_concat(with_texts(sent_after, texts_after), with_texts(sent_before, texts_before)),
-      with_texts(sent_before, texts_before)), types, 'json', array('JSON_*')) as before,
-    sent_columns(with_texts(sent_after, texts_after), types, 'json', array('JSON_*')) as after,
-    map_keys(sent_before) as columns_before,
+    sent_columns(if(verdict = 'row update', map_concat(read_after, read_before), read_before), types, 'json', array('JSON_*')) as before,
+    sent_columns(read_after, types, 'json', array('JSON_*')) as after, map_keys(sent_before) as columns_before,
     concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent,
     concat(`oms_canal_ambiguous`(sent_before, readers, texts_before), `oms_canal_ambiguous`(sent_after, readers, texts_after)) as
       ambiguous_times

@@ -139,20 +139,20 @@ python_read as (
   from exploded
 ),
 
--- The canonical text of the values whose text as sent may be another.  [types.table, values]
+-- The canonical text of the values whose text as sent may be another, and the images with it.  [types.table, values]
 texts as (
   select *,
     `ticdc_open_texts`(sent_before, readers, escaped_bytes_before) as texts_before,
-    `ticdc_open_texts`(sent_after, readers, escaped_bytes_after) as texts_after
+    `ticdc_open_texts`(sent_after, readers, escaped_bytes_after) as texts_after,
+    with_texts(sent_before, texts_before) as read_before, with_texts(sent_after, texts_after) as read_after
   from python_read
 ),
 
 -- Both images in canonical text; one of only some columns is laid over the other.  [before.over, after.over]
 images as (
   select *,
-    if(verdict = 'row update 2', map_concat(with_texts(sent_after, texts_after), with_texts(sent_before, texts_before)),
-      with_texts(sent_before, texts_before)) as before,
-    with_texts(sent_after, texts_after) as after, map_keys(sent_before) as columns_before,
+    if(verdict = 'row update 2', map_concat(read_after, read_before), read_before) as before,
+    read_after as after, map_keys(sent_before) as columns_before,
     concat(unread_columns(sent_before, readers, texts_before), unread_columns(sent_after, readers, texts_after)) as columns_as_sent
   from texts
 ),
