@@ -18,8 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.bench import ROOT, WORK, measured_by
+from tests.bench import WORK, measured_by
 from tests.engines import jars
+from tests.sparks import COMMANDS
 
 TABLES = int(os.environ.get("BENCH_TABLES", "300"))
 CHANGED = 5
@@ -59,7 +60,7 @@ class Database:
     def run(self) -> float:
         """The seconds of a run."""
         began = time.monotonic()
-        command = [f"{ROOT}/.venv/bin/runner", "--project-dir", str(self.folder), "run"]
+        command = [f"{COMMANDS}/runner", "--project-dir", str(self.folder), "run"]
         subprocess.run(command, check=True, capture_output=True)
         return time.monotonic() - began
 

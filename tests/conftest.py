@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +18,7 @@ from runner.project.project import project_folders
 from runner.run import notifications
 from runner.sandbox import TracingSandbox
 from tests.answers import Server
+from tests.sparks import WITHOUT_ICEBERG
 
 pytest_plugins = ["tests.durations", "tests.spark_fixtures"]
 
@@ -32,7 +35,10 @@ settings.load_profile("tests")
 JVM_FIXTURES = {"spark", "broker", "server"}
 ENGINE_FIXTURES = {"broker", "server"}
 # Storages that need more than Spark.
-ENGINE_STORAGES = {"delta", "iceberg", "rest", "database"}
+ICEBERG_STORAGES = {"iceberg", "rest", "database"}
+ENGINE_STORAGES = {"delta", *ICEBERG_STORAGES}
+# In a test without parameters.
+USES_ICEBERG = re.compile(r"storage: iceberg|Iceberg\.")
 
 
 class Ran(NamedTuple):
@@ -51,6 +57,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("engines")
         if fixtures & JVM_FIXTURES:
             item.add_marker("spark")
+        if WITHOUT_ICEBERG and _uses_iceberg(item):
+            item.add_marker(pytest.mark.skip(reason=WITHOUT_ICEBERG))
+
+
+def _uses_iceberg(item: pytest.Item) -> bool:
+    """By its parameters or, if it starts a JVM, by its own lines."""
+    if _values(item) & ICEBERG_STORAGES:
+        return True
+    marked = item.get_closest_marker("engines") or item.get_closest_marker("spark")
+    return bool(marked and isinstance(item, pytest.Function) and USES_ICEBERG.search(inspect.getsource(item.function)))
 
 
 def _values(item: pytest.Item) -> set[str]:

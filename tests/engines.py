@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 from py4j.java_gateway import GatewayParameters, JavaGateway, JavaMember, launch_gateway
 from py4j.protocol import STATIC_PREFIX, Py4JError, Py4JJavaError
 
+from tests.sparks import JARS
+
 ROOT = Path(__file__).parent.parent
 SECONDS_TO_START = 60
 HOST = "127.0.0.1"
@@ -36,7 +38,7 @@ class EngineError(Exception):
     """An engine that is not there, or did not start."""
 
 
-def jars(name: str, folder: Path = ROOT / ".jars") -> list[Path]:
+def jars(name: str, folder: Path = JARS) -> list[Path]:
     """The jars of `spark` or `kafka`, as `make jars` has fetched them."""
     found = sorted((folder / name).glob("*.jar"))
     if not found:

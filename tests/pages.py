@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from tests.sparks import COMMANDS, JARS
+
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(\w+)(?: ([^\n]+))?\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PACKAGES = re.compile(r"packages: (?:\[[^\]]*\]|[^\s\[][^\n,}]*)")
@@ -46,7 +48,7 @@ def without_network(text: str) -> str:
     >>> without_network("packages: [a:b:1, c:d:2]").startswith("jars: /")
     True
     """
-    return PACKAGES.sub(f"jars: {ROOT}/.jars/spark/*.jar", text)
+    return PACKAGES.sub(f"jars: {JARS}/spark/*.jar", text)
 
 
 def write_files(found: list[Block], folder: Path) -> None:
@@ -86,7 +88,7 @@ def run_block(block: Block, folder: Path, **environment: str) -> str:
     """Runs a block of commands in a shell that stops at the first that fails, each `runner` that of this checkout;
     returns what they print, raises with it if one fails.
     """
-    path = f"{ROOT}/.venv/bin:{os.environ['PATH']}"
+    path = f"{COMMANDS}:{os.environ['PATH']}"
     text = re.sub(r"(?<![\w/])(?:\.\./)?\.venv/bin/runner\b", "runner", block.text)
     ran = subprocess.run(
         ["bash", "-ec", text],

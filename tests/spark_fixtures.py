@@ -18,6 +18,7 @@ from runner.storage.delta import Delta
 from runner.storage.iceberg import Iceberg
 from runner.storage.known import STORAGES
 from tests.engines import Broker, jars
+from tests.sparks import WITHOUT_ICEBERG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +30,11 @@ def every_storage() -> dict[str, str]:
     """What of all storages a JVM must know from its start; a target's own settings come on top."""
     return {
         "spark.jars": ",".join(map(str, jars("spark"))),
-        "spark.sql.extensions": ",".join(storage.extension for storage in STORAGES.values() if storage.extension),
+        "spark.sql.extensions": ",".join(
+            storage.extension
+            for name, storage in STORAGES.items()
+            if storage.extension and not (name == "iceberg" and WITHOUT_ICEBERG)
+        ),
         "spark.sql.catalog.spark_catalog": Delta.session_catalog,
     }
 

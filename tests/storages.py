@@ -13,11 +13,12 @@ from runner.compile.library import Library
 from runner.project.settings import layout_of
 from runner.run.workspace import ProjectArguments, Workspace
 from tests.spark_fixtures import hadoop_catalog
+from tests.sparks import WITHOUT_ICEBERG
 
 if TYPE_CHECKING:
     from runner.engine.tables import Tables
 
-STORAGES = ("parquet", "delta", "iceberg")
+STORAGES = ("parquet", "delta", *(() if WITHOUT_ICEBERG else ("iceberg",)))
 TARGETS = """
 name: storages
 target: parquet

@@ -13,6 +13,7 @@ from runner.commands import debug as debug_command
 from runner.commands.debug import _spaces
 from runner.project.inputs import Target
 from tests.conftest import Ran
+from tests.sparks import HERE, SPARKS
 
 MESSAGES = '{"type":"INSERT"}\n'
 
@@ -29,6 +30,7 @@ def debug(runner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Callab
     return lambda *words: runner("debug", *words)
 
 
+@pytest.mark.skipif(HERE is not SPARKS[0], reason="another Spark than the project needs is not all good")
 @pytest.mark.usefixtures("spark")
 def test_all_good(project, debug: Callable[..., Ran]) -> None:
     folder = project({"in/1.jsonl": MESSAGES, "in/2.jsonl": MESSAGES})
@@ -36,8 +38,8 @@ def test_all_good(project, debug: Callable[..., Ran]) -> None:
     found = told(ran)
     assert ran.code == 0 and ran.out.endswith("all good\n"), ran.out
     assert {state for state, _, _ in found.values()} == {"is", "-" * 2, "ok"}
-    assert found["package pyspark"][1] == "4.1.1, needed is ==4.1.1"
-    assert found["Spark"][1].startswith("4.1.1, ")
+    assert found["package pyspark"][1] == f"{HERE.pyspark}, needed is =={HERE.pyspark}"
+    assert found["Spark"][1].startswith(f"{HERE.pyspark}, ")
     assert found["source orders"][1] == "2 files"
     assert found["project"][1] == str(folder / "project.yml")
     assert found["tables"][1] == "will be created"
@@ -79,7 +81,7 @@ def test_what_is_wrong_is_said_with_what_to_do_and_keeps_nothing_else_from_being
         "source b",
         "source c",
     }
-    assert wrong["package pyspark"] == ("4.1.1, needed is ==3.5.0", "pip install 'pyspark==3.5.0'")
+    assert wrong["package pyspark"] == (f"{HERE.pyspark}, needed is ==3.5.0", "pip install 'pyspark==3.5.0'")
     assert wrong["package no-such-package"] == (
         "not installed, needed is >=2,<3",
         "pip install 'no-such-package>=2,<3'",

@@ -41,6 +41,7 @@ from runner.spec import values as spec_values
 from runner.spec import vocabulary as spec
 from runner.storage.known import STORAGES
 from tests.pages import ROOT, blocks
+from tests.sparks import SPARKS
 
 TERMINAL = ROOT / "docs/pictures/terminal.svg"
 
@@ -95,7 +96,7 @@ def test_make_run_shows_the_shop_alone_without_a_warning(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "140")
     recipe = subprocess.run(["make", "-n", "run"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    run, show = re.findall(r"^\.venv/bin/(runner (?:run|show).*)", recipe, re.MULTILINE)
+    run, show = re.findall(r"^\.venv\S*/bin/(runner (?:run|show).*)", recipe, re.MULTILINE)
     assert cli.main(words_of(run)) == 0
     said = capsys.readouterr()
     assert re.findall(r"START streaming model (\w+)", said.err) == ["shop_to_changelog"]
@@ -112,6 +113,31 @@ def test_every_target_of_make_that_is_named_is_there() -> None:
     named = set(re.findall(r"(?:^|`)make (\w+)", pages, re.MULTILINE))
     assert named <= set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert {"run", "check", "quick", "test", "snapshots"} <= named
+
+
+# A package that is served for one Spark or for one version of it -> its column in tools/spark/versions.
+PACKAGES = {
+    r"delta-spark_(\S+?)_2\.13:([\d.]+)": "delta",
+    r"iceberg-spark-runtime-(\S+?)_2\.13:([\d.]+)": "iceberg",
+    r"spark-sql-(kafka-0-10)_2\.13:([\d.]+)": "kafka",
+    r"(pyspark) (\d[\d.]*\d)": "pyspark",
+    r"(Spark) (\d\.\d\.\d)": "pyspark",
+}
+
+
+@pytest.mark.parametrize("pattern", PACKAGES)
+def test_pages_name_versions_that_are_tested(pattern: str) -> None:
+    text = "".join(path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))))
+    named = set(re.findall(pattern, text))
+    tested = {getattr(one, PACKAGES[pattern]) for one in SPARKS}
+    assert named and {version for _, version in named} <= tested
+    assert {spark for spark, _ in named if spark[0].isdigit()} <= {one.spark for one in SPARKS}
+
+
+def test_the_project_needs_the_first_spark_that_is_tested() -> None:
+    assert f'"pyspark=={SPARKS[0].pyspark}"' in (ROOT / "pyproject.toml").read_text()
+    for one in SPARKS[1:]:
+        assert f"pyspark=={one.pyspark} " in (ROOT / f"tools/spark/{one.spark}.lock").read_text()
 
 
 def test_the_project_shown_is_a_project(

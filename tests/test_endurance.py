@@ -21,7 +21,7 @@ import pytest
 
 from tests.bench_messages import JSON_MESSAGES
 from tests.engines import Broker, Message, stop_group
-from tests.pages import ROOT
+from tests.sparks import JARS
 
 pytestmark = pytest.mark.soak
 
@@ -49,7 +49,7 @@ MINUTES = float(os.environ.get("MINUTES", "60"))
 SECONDS_DOWN = 30
 STREAMS = """
 target: here
-targets: {{here: {{jars: {jars}/.jars/spark/*.jar}}}}
+targets: {{here: {{jars: {jars}/spark/*.jar}}}}
 sources:
   - {{name: canal, format: canal, kafka: {{servers: '{servers}', topics: canal}}}}
   - {{name: dataworks, format: dataworks, kafka: {{servers: '{servers}', pattern: 'dataworks.*'}}}}
@@ -122,7 +122,7 @@ def test_streams_for_an_hour(tmp_path: Path, capsys: pytest.CaptureFixture[str])
             broker.create_topic(topic)
         folder = tmp_path / "project"
         folder.mkdir()
-        (folder / "project.yml").write_text(STREAMS.format(servers=broker.servers, jars=ROOT))
+        (folder / "project.yml").write_text(STREAMS.format(servers=broker.servers, jars=JARS))
         with (tmp_path / "log.txt").open("wb") as log:
             words = command(folder, "run", "--continuous", "--trigger", "2s", "-s", "config.materialized:streaming")
             run = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
@@ -262,7 +262,7 @@ PROJECTS = int(os.environ.get("PROJECTS", "10"))
 @pytest.mark.parametrize("storage", ["parquet", "delta", "iceberg"])
 def test_many_projects_on_one_lake(tmp_path: Path, storage: str) -> None:
     """All at once, three times: none waits for, refuses or damages what others do."""
-    jars = {"delta": f"jars: '{ROOT}/.jars/spark/[!is]*.jar'", "iceberg": f"jars: '{ROOT}/.jars/spark/iceberg*.jar'"}
+    jars = {"delta": f"jars: '{JARS}/spark/[!is]*.jar'", "iceberg": f"jars: '{JARS}/spark/iceberg*.jar'"}
     more = f", {jars[storage]}" if storage in jars else ""
     catalog = ", catalog: {type: hadoop}" if storage == "iceberg" else ""
     folders = [tmp_path / f"project_{number}" for number in range(PROJECTS)]

@@ -19,9 +19,9 @@ import pytest
 
 from runner.cli import main
 from tests.spark_fixtures import batches_in_files
+from tests.sparks import JARS
 
 pytestmark = [pytest.mark.engines, pytest.mark.usefixtures("interpreted")]
-ROOT = Path(__file__).parent.parent
 STORAGES = ("parquet", "delta", "iceberg")
 # Where each keeps a list of commits, and what an entry in it is called.
 COMMITS = {
@@ -37,12 +37,12 @@ target: calm
 targets:
   calm: {{path: lake/calm}}
   parquet: {{path: lake/parquet, spark: &small {{spark.sql.files.maxPartitionBytes: 100000}}}}
-  delta: {{storage: delta, path: lake/delta, jars: '{ROOT}/.jars/spark/[!is]*.jar', spark: *small}}
+  delta: {{storage: delta, path: lake/delta, jars: '{JARS}/spark/[!is]*.jar', spark: *small}}
   iceberg:
     storage: iceberg
     path: lake/iceberg
     catalog: {{type: hadoop}}
-    jars: {ROOT}/.jars/spark/iceberg*.jar
+    jars: {JARS}/spark/iceberg*.jar
     spark: *small
 """
 # All that two runs over the same messages must agree on: the place of a row in its file depends on how files were

@@ -19,6 +19,7 @@ from runner.yaml_text import read_yaml
 from tests import pages
 from tests.conftest import Ran
 from tests.engines import Broker, Message
+from tests.sparks import JARS
 from tests.test_kafka import numbered, project_of, source
 from tests.test_streams import message
 
@@ -163,7 +164,7 @@ def test_a_big_message_lands_beside_small_ones(broker: Broker, project: Write, s
     broker.create_topic(name)
     broker.produce(name, [*numbered([0]), Message(json.dumps(big).encode()), *numbered([2])])
     spark = "{spark.driver.memory: 4g, spark.master: 'local[2]'}"
-    target = f"target: t\ntargets: {{t: {{jars: {pages.ROOT}/.jars/spark/*.jar, spark: {spark}}}}}\n"
+    target = f"target: t\ntargets: {{t: {{jars: {JARS}/spark/*.jar, spark: {spark}}}}}\n"
     folder = project({"project.yml": target + project_of(source(broker, name))["project.yml"]})
     query = f"select after['id'] as id, length(after['text']) as size from {name}_to_changelog order by seq.arrival"
     text = f'runner build -q -s "source:{name}+1"\nrunner show --output json --inline "{query}"\n'

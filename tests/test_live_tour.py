@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.engines import ROOT
+from tests import sparks
 from tests.landed import Project
 from tests.live_tools import JARS, missing_jars
 from tests.mariadb import Canal
@@ -80,7 +80,7 @@ def test_forty_tables(tmp_path: Path, tool: type[Any], storage: str) -> None:
             database.run(f"create table s.{name}(id int primary key, v varchar(20), n numeric(8,2));")
             database.run(f"insert into s.{name} values (1, 'one', 1.50), (2, 'zwei ä', null), (3, null, -0.25);")
         database.run(USERS[tool])
-        target = {**STORAGES[storage], "path": "lake", "jars": [f"{ROOT}/.jars/spark/*.jar", f"{JARS}/jdbc/*.jar"]}
+        target = {**STORAGES[storage], "path": "lake", "jars": [f"{sparks.JARS}/spark/*.jar", f"{JARS}/jdbc/*.jar"]}
         settings = {"name": "live", "target": "t", "targets": {"t": target}}
         sources = [{"name": "live", **database.source}]
         project = Project(

@@ -1,8 +1,13 @@
 #!/usr/bin/env bash
 # Creates .venv with the packages of requirements.lock, and checks the versions of Python and Java. If .venv is up to date, it does nothing.
 # PYTHON and JAVA_HOME choose the interpreter and Java; for root on Debian or Ubuntu, apt-get installs what is missing.
+# SPARK chooses another Spark of tools/spark/versions, with an environment of its own: .venv-spark-4.2.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. tools/spark/chosen.sh
+venv=.venv$suffix
+locks=(requirements.lock)
+[ -z "$suffix" ] || locks=("tools/spark/$spark.lock" requirements.lock)
 
 say() { echo "setup: $*" >&2; }
 
@@ -57,25 +62,31 @@ check_java() {
     stop "Java 17 or later is needed, and $found" "$hint"
 }
 
+locked() { # prints the pins of all locks; of a package that two of them pin, those of the first
+    awk '/^[^ #]/ { split($1, pin, "=="); other = pin[1] in file && file[pin[1]] != FILENAME; if (!other) file[pin[1]] = FILENAME }
+        !other' "${locks[@]}"
+}
+
 make_environment() {
-    local python=$1 install=(.venv/bin/python -m pip install -q --disable-pip-version-check --no-input)
-    say "creating .venv with $("$python" -V) and the packages of requirements.lock (a minute or two)"
-    "$python" -m venv --clear .venv
+    local python=$1 install=("$venv/bin/python" -m pip install -q --disable-pip-version-check --no-input)
+    say "creating $venv with $("$python" -V) and the packages of ${locks[*]} (a minute or two)"
+    "$python" -m venv --clear "$venv"
+    locked >"$venv/requirements.lock"
     # pyspark comes as source. Building it in isolation would fetch an unpinned setuptools, so the locked one is installed first.
-    sed -n '/^setuptools==/,/[^\\]$/p' requirements.lock >.venv/setuptools.lock
-    "${install[@]}" --require-hashes -r .venv/setuptools.lock
-    "${install[@]}" --require-hashes --use-pep517 --no-build-isolation -r requirements.lock
+    sed -n '/^setuptools==/,/[^\\]$/p' "$venv/requirements.lock" >"$venv/setuptools.lock"
+    "${install[@]}" --require-hashes -r "$venv/setuptools.lock"
+    "${install[@]}" --require-hashes --use-pep517 --no-build-isolation -r "$venv/requirements.lock"
     "${install[@]}" --no-deps --no-build-isolation -e .
 }
 
-has_chosen_python() { # without PYTHON, any Python that .venv was created with, if it still runs
+has_chosen_python() { # without PYTHON, any Python that the environment was created with, if it still runs
     local version
-    version=$(.venv/bin/python -V 2>/dev/null) && [ "$version" = "$("${PYTHON:-.venv/bin/python}" -V 2>&1)" ]
+    version=$("$venv/bin/python" -V 2>/dev/null) && [ "$version" = "$("${PYTHON:-$venv/bin/python}" -V 2>&1)" ]
 }
 
 check_java
-stamp=.venv/made-from
-made_from="$(cat requirements.lock pyproject.toml | cksum) $PWD" # $PWD: a virtual environment cannot be moved
+stamp=$venv/made-from
+made_from="$(cat "${locks[@]}" pyproject.toml | cksum) $PWD" # $PWD: a virtual environment cannot be moved
 if [ "$made_from" = "$(cat "$stamp" 2>/dev/null)" ] && has_chosen_python; then exit 0; fi
 
 if ! python=$(find_python); then

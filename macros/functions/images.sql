@@ -100,7 +100,7 @@ create function names_joined(
   names array<string> comment 'names, or null')
 returns string
 comment 'The names, each once, sorted, with commas between them; null if there are none.'
-return if(size(names) > 0, array_join(array_sort(array_distinct(names)), ','), null);
+return if(size(names) > 0, array_join(sort_array(array_distinct(names)), ','), null);
 
 create function key_text(
   key map<string,string> comment 'the columns of a key')

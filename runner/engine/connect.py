@@ -48,7 +48,7 @@ def end_session(remote: str, left: Session) -> bool:
         # It is not an error if the server does not know the session (any more).
         with _asked_once(session):
             session.client.release_session()
-        session.release_session_on_close = False
+        session.release_session_on_close = False  # type: ignore[attr-defined, unused-ignore]
         session.stop()
     return True
 

@@ -258,7 +258,7 @@ def archive() -> Path:
     settings that are used now. With another of these the file is another: Java does not read an archive whose class
     path was another.
     """
-    java_home, spark = os.environ.get("JAVA_HOME"), _find_spark_home()  # type: ignore[no-untyped-call]
+    java_home, spark = os.environ.get("JAVA_HOME"), _find_spark_home()  # type: ignore[no-untyped-call, unused-ignore]
     java = Path(shutil.which(f"{java_home}/bin/java" if java_home else "java") or "java").resolve()
     made_of = (java, _release(java), spark, pyspark.__version__, os.environ.get("SPARK_CONF_DIR"))
     digest = hashlib.sha256("\n".join(map(str, made_of)).encode(errors="surrogateescape")).hexdigest()
