@@ -183,10 +183,9 @@ select * except (first, first_arrived, goes_back_to, begins_whole, row_begins, _
 from looked_up
 {%- endmacro -%}
 
-{#- `beside`: how many of the rows are to be remembered: all. -#}
-{%- macro history_decisions(decided) -%}
-select count(*) as changed, count_if(looks_again) as again, count(*) as beside
-from (select row_key, any_value(looks_again) as looks_again from {{ name(decided) }} group by row_key)
+{#- What is counted of the changes: all change rows that are to be remembered. -#}
+{%- macro history_decisions() -%}
+to_json(struct(count(*) as changed, count_if(looks_again) as again, count(*) as beside))
 {%- endmacro -%}
 
 {#- A row for each key, which ends what the table has of it, and one for each new version. -#}

@@ -655,6 +655,7 @@ if({{ value }} rlike '^[+-]?[0-9]*([.][0-9]{0,{{ type.split(',')[1][:-1] }}}0*)?
 select {{ key_columns_of(query.mirror, '_row_key') }}, _seq as _known_until, _changed_at as _known_at, _in_parts from {{ name(whole) }} where _is_gone
 {%- endmacro -%}
 
+{%- macro not_gone_counted() -%} cast(count_if(not _is_gone) as string) {%- endmacro -%}
 {%- macro rows_not_gone(query, whole) -%} select {{ query.columns | map('name') | join(', ') }} from {{ name(whole) }} where not _is_gone {%- endmacro -%}
 
 {#- The rows that new changes tell of, typed, each with what is to be done with it: `take` it as they say, since they tell all of it and come after what is
@@ -715,9 +716,9 @@ case
 {#- The place of a new change, whose stretches are counted from the first of them, among all changes. -#}
 {%- macro place_after(place, first_arrived, known='coalesce(own._seq, gone._known_until)') -%} place_after({{ place }}, {{ first_arrived }}, {{ known }}) {%- endmacro -%}
 
-{#- `beside`: how many of the rows are, or may be, to be remembered as gone. -#}
-{%- macro state_decisions(decided) -%}
-select count(*) as changed, count_if(_decision = 'again') as again, count_if(_is_gone or _decision = 'again') as beside from {{ name(decided) }}
+{#- What is counted of the rows: those that change, those that must be looked at again, and those that are, or may be, to be remembered as gone. -#}
+{%- macro state_decisions() -%}
+to_json(struct(count(*) as changed, count_if(_decision = 'again') as again, count_if(_is_gone or _decision = 'again') as beside))
 {%- endmacro -%}
 
 {#- The rows that change, typed, where some must be looked at again. -#}

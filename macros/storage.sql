@@ -147,5 +147,5 @@ select {{ as_sent(columns, sent, 'new') }} from {{ new }} as new
 {%- macro properties_shown(table) -%} show tblproperties {{ table }} {%- endmacro -%}
 {%- macro newest_batch(table) -%} select max(batch) as newest from {{ table }} {%- endmacro -%}
 {%- macro delta_history(table) -%} describe history {{ table }} {%- endmacro -%}
-{%- macro iceberg_writes(table) -%} select snapshot_id from {{ table }}.snapshots join {{ table }}.history using (snapshot_id) where operation <> 'replace' and is_current_ancestor {%- endmacro -%}
+{%- macro iceberg_snapshots(table) -%} select snapshot_id, parent_id, operation, summary from {{ table }}.snapshots {%- endmacro -%}
 {%- macro properties_set(table, properties) -%} alter table {{ table }} set tblproperties ({{ properties_given(properties) }}) {%- endmacro -%}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from runner.engine.progress import Position
 from runner.project.ddl import Unreadable, actions
 from runner.project.inputs import Messages
 from runner.project.mirror import Called, Mirror, MirrorColumn, MirroredTable
+from runner.project.tables_seen import TablesSeen
 from runner.run.statements import Followed, followed
+from runner.run.tables_seen import SeenByRun
 from tests import pages
 
 CASES: list[dict[str, Any]] = pages.table("ddl")
@@ -157,3 +161,22 @@ def test_what_cannot_be_followed_is_said() -> None:
     assert found.notes == (
         "a statement cannot be followed (truncate partition): alter table a truncate partition p, batch 0 of shop",
     )
+
+
+@pytest.mark.parametrize(
+    ("position", "seen", "are_read"),
+    [
+        (Position("x", 3), TablesSeen("shop", "x", 3), False),
+        (Position("x", 3), TablesSeen("shop", "x", 3, statements=1), True),
+        (Position("x", 4), TablesSeen("shop", "x", 3), True),
+        (Position("y", 3), TablesSeen("shop", "x", 3), True),
+        (None, TablesSeen("shop"), True),
+    ],
+)
+def test_statements_are_not_looked_for_where_all_that_has_landed_has_none(
+    position: Position | None, seen: TablesSeen, are_read: bool
+) -> None:
+    run: Any = SimpleNamespace(tables=SimpleNamespace(position=lambda _: position), project=None, workspace=None)
+    by_run, mirror = SeenByRun(run), Mirror("a", (MirroredTable(Source(), ("db", "a")),), ("id",), ())  # type: ignore[arg-type]
+    by_run.known["shop"] = seen
+    assert by_run.with_statements(mirror) == ([("shop_to_changelog", ())] if are_read else [])

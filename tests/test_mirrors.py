@@ -8,7 +8,8 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,9 +18,9 @@ import pytest
 from hypothesis import strategies as st
 
 from runner.engine.errors import QueryFailed
+from runner.engine.session import Spark
 from runner.project.mirror import MirrorQuery
 from runner.project.project import project_folders
-from runner.run import mirrors as runner_mirrors
 from runner.run.mirrors import Mark, Mirrors
 from runner.storage.delta import Delta
 from tests import lives, pages, test_mirrors_by_hand
@@ -132,7 +133,7 @@ def test_random_lives(project, runner, capsys, monkeypatch, storage: str, number
         write(mirrors, query, step, table, changed)
 
     monkeypatch.setattr(Mirrors, "_write", dies)
-    decisions = looked_at(monkeypatch, "history_decisions")
+    decisions = looked_at(monkeypatch, "decided")
     for name in ("in", "logged"):
         (folder / name).mkdir()
     for run, text in enumerate(files):
@@ -140,6 +141,7 @@ def test_random_lives(project, runner, capsys, monkeypatch, storage: str, number
         (folder / f"logged/{run}.jsonl").write_text(logs[run])
         ran = runner("run", "-s", "shop_to_changelog+ logged_to_changelog+")
         assert ran.code == (1 if run == 1 and is_increment else 0), ran.err
+    check_counts(folder, capsys)
     if is_increment:
         check_increments(writes, decisions, folder / "lake" / storage / "_checkpoints")
     for name, lived in told.items():
@@ -275,19 +277,30 @@ def test_a_server_takes_in_the_same(project, tmp_path: Path) -> None:
             lives.check([one.life for one in lived], list(map(json.loads, found.splitlines())))
 
 
-def looked_at(monkeypatch: pytest.MonkeyPatch, macro: str) -> list[tuple[str, dict[str, Any]]]:
-    """Each row that the macro selects from now on, after the name of its view."""
+def looked_at(monkeypatch: pytest.MonkeyPatch, step: str) -> list[tuple[str, dict[str, Any]]]:
+    """What is counted of each view of a step of a mirror from now on, after the name of the view."""
     found = []
-    row = runner_mirrors._row
+    counted_view = Spark.counted_view
 
-    def noted(tables: Any, name: str, *arguments: Any) -> dict[str, Any]:
-        selected = row(tables, name, *arguments)
-        if name == macro:
-            found.append((arguments[0], selected))
-        return selected
+    @contextmanager
+    def noted(spark: Spark, name: str, sql: str, counts: str) -> Iterator[Any]:
+        with counted_view(spark, name, sql, counts) as counted:
+            if name.endswith(f"__{step}"):
+                found.append((name, counted))
+            yield counted
 
-    monkeypatch.setattr(runner_mirrors, "_row", noted)
+    monkeypatch.setattr(Spark, "counted_view", noted)
     return found
+
+
+def check_counts(folder: Path, capsys) -> None:
+    """A run tells how many rows its mirrors have."""
+    results = json.loads((folder / "target/run_results.json").read_text())["results"]
+    told = {one["unique_id"].split(".")[2]: one["adapter_response"]["rows"] for one in results}
+    mirrors = {name: counts["rows"] for name, counts in told.items() if "rows" in counts}
+    assert {"many", "many_history", "logged", "logged_history"} <= mirrors.keys()
+    counted = " union all ".join(f"select '{name}' as name, count(*) as rows from {name}" for name in mirrors)
+    assert {row["name"]: row["rows"] for row in rows(capsys, counted)} == mirrors
 
 
 def check_mirrored(folder: Path, runner) -> None:

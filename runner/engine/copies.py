@@ -189,7 +189,7 @@ class Copies:
         types = {column: table.types.get(column, kind) for column, kind in kinds.items()}
         rows = self.macro("typed_rows", quoted(view), types, types)
         with nullcontext() if read is None else self.other.progress(name).writing(read):
-            self.other.replace(name, rows, table.layout, table.is_changed_often)
+            self.other.write(name, rows, table.layout, table.is_changed_often)
 
     def _is_whole(self, table: Table) -> bool:
         """Returns True if the other target has a table, and has recorded of it what this one has."""

@@ -8,7 +8,7 @@ was written.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ from runner.patterns import matching
 from runner.project.inputs import Messages, Source, Target
 from runner.project.nodes import Project
 from runner.storage.data import FileSystem
+from runner.storage.storage import Storage
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,14 @@ class Recorded(NamedTuple):
 
 @dataclass
 class Progress:
-    """The record of one model, a file. `list_writes` lists the writes that made the model's table what it is. It is
-    called once for as long as nobody writes the table; meanwhile others must be kept from writing it.
+    """The record of one model, a file. `storage` has the model's `table`, whose writes are listed once for as long as
+    nobody writes the table; meanwhile others must be kept from writing it.
     """
 
     files: FileSystem
     path: str
-    list_writes: Callable[[], list[str]]
+    storage: Storage
+    table: str
     known: list[str] | None = field(default=None, init=False)
 
     def read(self) -> Positions | None:
@@ -61,34 +63,50 @@ class Progress:
         the table that was built.
         """
         record = self._settled()
-        if record is None or self._is_another_table(record["written"]):
+        if record is None or self._is_another_table(record):
             return None
         return _recorded(record).read
 
     def recorded(self) -> Recorded | None:
         """Returns what is recorded, whatever the table is now; None if nothing is, or a write was interrupted."""
-        record = self._record_now()
-        return None if record is None or "next" in record else _recorded(record)
+        return recorded_in(self.files, self.path)
 
-    def verified(self, newest: str | None) -> None:
-        """Records that the table with this newest write, None if it is not known, has the rows that were written."""
-        record = self._record_now()
+    def verified(self) -> None:
+        """Records that the table as it is now has the rows that were written."""
+        record, newest = self._record_now(), self.storage.newest_write(self.table) or self.storage.head(self.table)
         if record and newest is not None and newest not in _recorded(record).written:
+            # Others have written the table: how many rows it has now is not known.
+            record.pop("rows", None)
             self._record({**record, "verified": newest})
+
+    def rows(self) -> int | None:
+        """Returns the number of rows that is recorded of the table; None if it is not known."""
+        return (self._record_now() or {}).get("rows")
+
+    def counted(self, rows: int) -> None:
+        """Records the number of rows of the table."""
+        if record := self._record_now():
+            self._record({**record, "rows": rows})
 
     @contextmanager
     def writing(self, read: Positions) -> Iterator[None]:
         """Records that the block writes the table, which has read as far as `read` when the block ends."""
-        record, before = self._settled() or {"read": {}, "written": []}, self.writes()
+        record, head = self._settled() or {"read": {}, "written": []}, self.storage.head(self.table)
+        before = self._writes() if head is None else [head]
         positions = {name: asdict(position) for name, position in read.items()}
         self._record({**record, "next": positions, "before": before})
         self.known = None
         yield
-        self._record({"read": positions, "written": self._new(before) or record["written"]})
+        new = self.storage.writes_since(self.table, before)
+        written = [one.name for one in new] or record["written"]
+        rows = [record.get("rows") if head in _recorded(record).written else None, *(one.rows for one in new)]
+        known = [one for one in rows if one is not None]
+        counted = {"rows": sum(known)} if len(known) == len(rows) else {}
+        self._record({"read": positions, "written": written, **counted})
 
-    def writes(self) -> list[str]:
+    def _writes(self) -> list[str]:
         if self.known is None:
-            self.known = self.list_writes()
+            self.known = self.storage.writes(self.table)
         return self.known
 
     def settle(self) -> None:
@@ -99,30 +117,38 @@ class Progress:
         record = self._record_now()
         if record is None or "next" not in record:
             return record
-        written = self._new(record["before"])
+        written = [one.name for one in self.storage.writes_since(self.table, record["before"])]
         was_written = {"read": record["next"], "written": written}
         settled = was_written if written else {"read": record["read"], "written": record["written"]}
         self._record(settled)
         return settled
 
     def _record_now(self) -> dict[str, Any] | None:
-        if not self.files.exists(self.path):
-            return None
-        record = mapping(self.files.read(self.path), self.path, ("read", "written"))
-        form_of(record, self.path)
-        return record
+        return _record_of(self.files, self.path)
 
-    def _new(self, before: list[str]) -> list[str]:
-        known = set(before)
-        return [write for write in self.writes() if write not in known]
-
-    def _is_another_table(self, written: list[str]) -> bool:
+    def _is_another_table(self, record: Mapping[str, Any]) -> bool:
         """Returns True if the table lacks its last write: the table was restored, or replaced by someone else."""
-        now = set(self.writes())
-        return bool(now) and not now.issuperset(written)
+        if self.storage.head(self.table) in _recorded(record).written:
+            return False
+        now = set(self._writes())
+        return bool(now) and not now.issuperset(record["written"])
 
     def _record(self, record: Mapping[str, Any]) -> None:
         self.files.write(self.path, json.dumps(signed(record)) + "\n")
+
+
+def recorded_in(files: FileSystem, path: str) -> Recorded | None:
+    """Returns what is recorded in a file, whatever the table is now; None if nothing is, or a write was interrupted."""
+    record = _record_of(files, path)
+    return None if record is None or "next" in record else _recorded(record)
+
+
+def _record_of(files: FileSystem, path: str) -> dict[str, Any] | None:
+    if not files.exists(path):
+        return None
+    record = mapping(files.read(path), path, ("read", "written"))
+    form_of(record, path)
+    return record
 
 
 def _recorded(record: Mapping[str, Any]) -> Recorded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -197,7 +198,7 @@ class Spark:
             with query_errors():
                 self.session.catalog.dropTempView(name)
 
-    def kept_view(self, name: str, sql: str, counts: str, condition: str) -> str:
+    def kept_view(self, name: str, sql: str, counts: str, condition: str = "true") -> str:
         """Creates a view of those rows of a query for which a condition is true, computed once; returns the text that
         the expression `counts` makes of all rows.
         """
@@ -206,6 +207,18 @@ class Spark:
             rows = self.query(sql).observe(counting, F.expr(counts).alias("counts"))
             rows.where(condition).localCheckpoint().createOrReplaceTempView(quoted(name))
             return str(counting.get["counts"])
+
+    @contextmanager
+    def counted_view(self, name: str, sql: str, counts: str) -> Iterator[Any]:
+        """Creates a view of a query that is computed once, as `computed_view` does; yields the value of the JSON that
+        the expression `counts` makes of its rows.
+        """
+        counted = json.loads(self.kept_view(name, sql, counts))
+        try:
+            yield counted
+        finally:
+            with query_errors():
+                self.session.catalog.dropTempView(name)
 
     def parquet_view(self, name: str, folder: str, columns: Mapping[str, str]) -> None:
         """Creates a view of a folder of Parquet files with these columns and types."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -67,7 +66,7 @@ class Tables:
     def progress(self, name: str) -> Progress:
         """Returns the record of how far an incremental model has read."""
         path = f"{self.target.at('_checkpoints')}/{name}/_progress.json"
-        return Progress(self.files, path, partial(self.storage.writes, name))
+        return Progress(self.files, path, self.storage, name)
 
     def mark(self, name: str) -> str:
         """Returns the text that was last written with `write_mark` for a table; empty if none was."""
@@ -242,16 +241,20 @@ class Tables:
 
     # --- tables of models
 
-    def replace(self, name: str, sql: str, layout: Layout = NO_LAYOUT, is_changed_often: bool = False) -> int:
-        """Writes a query's rows to a table and replaces the table that was there; returns the number of rows. If
-        `is_changed_often` is True, later changes of rows are cheap and reading costs more.
+    def replace(self, name: str, sql: str, layout: Layout = NO_LAYOUT) -> int:
+        """Writes a query's rows to a table as `write` does; returns the number of rows."""
+        self.write(name, sql, layout)
+        return self.count(name)
+
+    def write(self, name: str, sql: str, layout: Layout = NO_LAYOUT, is_changed_often: bool = False) -> None:
+        """Writes a query's rows to a table and replaces the table that was there. If `is_changed_often` is True, later
+        changes of rows are cheap and reading costs more.
         """
         if layout.columns or layout.comments:
             self.view(f"{name}__rows", sql)
             layout = layout_of_columns(name, layout, self.types(f"{name}__rows"))
         with broken_contract_explained():
             self.storage.replace(name, sql, layout, is_changed_often)
-        return self.count(name)
 
     def replace_keyed(self, name: str, sql: str, key: Sequence[str], layout: Layout) -> int:
         """Replaces a table by rows; if there is a key, raises QueryFailed if two rows have the same key."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cached_property
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from runner.files import read_text
 from runner.project.inputs import CHANGELOG, Source
 from runner.project.mirror import MirrorQuery
+from runner.run.statements import Effect
 
 if TYPE_CHECKING:
     from runner.run.run import Run
@@ -60,6 +61,19 @@ class Mark(NamedTuple):
 
 
 NO_MARK = Mark("", True, None, {})
+
+
+def log_of_numbers(found: Mapping[str, Any], effects: Iterable[Effect]) -> str | None:
+    """Returns the log in which all changes are numbered; None unless all statements have at least as many numbers
+    there.
+    """
+    log = found["numbered_in"]
+    if log is None:
+        # Before a change has landed, there is neither a log nor a number.
+        return None
+    told = [(one.row["numbered_in"], len(one.position)) for one in effects if one.row["arrival"]]
+    are_alike = all(of_one == log and number >= found["numbers"] for of_one, number in told)
+    return log if are_alike else None
 
 
 class Definitions:

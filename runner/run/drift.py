@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from runner.engine.errors import QueryFailed
+from runner.engine.tables import Tables
 from runner.project.mirror import Acknowledged, Mirror, MirrorColumn
 from runner.project.mirrors import taken_columns
 
@@ -42,6 +43,19 @@ def _known(mirror: Mirror, what: str) -> dict[str, Acknowledged]:
 
 def with_texts(mirror: Mirror, columns: Iterable[str]) -> Mirror:
     return replace(mirror, columns=(*mirror.columns, *(MirrorColumn(one, "string") for one in columns)))
+
+
+def defaults_told(tables: Tables, mirror: Mirror) -> dict[str, str]:
+    """Returns the defaults that messages name of the columns of a mirror."""
+    if "defaults" not in mirror.sent_columns:
+        return {}
+    return {row["column"]: row["value"] for row in tables.spark.rows(tables.macro("defaults_told", mirror))[1]}
+
+
+def with_defaults(mirror: Mirror, defaults: Mapping[str, str]) -> Mirror:
+    """Returns the mirror with the values that rows have in columns that were added after them."""
+    columns = tuple(replace(one, added_with=defaults.get(one.name)) for one in mirror.columns)
+    return replace(mirror, columns=columns) if defaults else mirror
 
 
 def _notes(mirror: Mirror, added: list[str], left: list[str]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from runner.counts import counted
 from runner.engine.checkpoint import Checkpoint
 from runner.engine.files import LocalFiles
-from runner.engine.progress import Progress, Refreshes, checkpoint_of, files_to_read
+from runner.engine.progress import Refreshes, checkpoint_of, files_to_read, recorded_in
 from runner.engine.recorded import COPYING, ERASING
 from runner.files import Damaged, is_uri, mapping
 from runner.project.inputs import Source, Target
@@ -110,7 +110,7 @@ def _of_model(workspace: Workspace, node: Node) -> Standing:
     target, sources = workspace.project.target, {source.model: source for source in workspace.project.sources}
     path = f"{target.at('_checkpoints')}/{node.relation}/_progress.json"
     with suppress(Damaged, OSError):
-        recorded = Progress(LocalFiles(), path, list).recorded()
+        recorded = recorded_in(LocalFiles(), path)
         if not recorded:
             was_begun = Path(path).exists()
             return Standing(unfinished="a write was interrupted, and the next run repeats it" if was_begun else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,8 @@ from runner.engine.tables import Tables
 from runner.errors import full_refresh
 from runner.project.mirror import Mirror, MirroredTable, MirrorQuery
 from runner.project.templates import new_rows_view
-from runner.run.definitions import NO_MARK, Definitions, Mark
-from runner.run.drift import after_findings, with_texts
+from runner.run.definitions import NO_MARK, Definitions, Mark, log_of_numbers
+from runner.run.drift import after_findings, defaults_told, with_defaults, with_texts
 from runner.run.evolution import (
     Evolution,
     Evolving,
@@ -158,13 +158,24 @@ class Mirrors:
                     self._take_in(query, replace(query.mirror, tables=tables), again)
         self._record(name, written, defaults)
         own = (*notes, *statements.notes) if query.shows == "state" else ()
-        return self.tables.count(name), (*evolution.notes, *self._removed(query, evolution), *own)
+        return self._count(name, progress), (*evolution.notes, *self._removed(query, evolution), *own)
 
     def _kept(self, query: MirrorQuery, written: Mark, progress: Progress) -> Built:
         """Leaves the rows of a table as they are."""
         self._keep(query, progress)
         self._record(query.model, written, Mark.read(self.tables.mark(query.model)).defaults)
-        return self.tables.count(query.model), ()
+        return self._count(query.model, progress), ()
+
+    def _count(self, name: str, progress: Progress) -> int:
+        """Returns the number of a table's rows, and creates a view of the table. The rows are counted if the number is
+        not recorded.
+        """
+        rows = progress.rows()
+        if rows is None:
+            progress.counted(rows := self.tables.count(name))
+        else:
+            self.tables.storage.table_view(name)
+        return rows
 
     def _removed(self, query: MirrorQuery, evolution: Evolution) -> list[str]:
         """Returns the note that new columns may lack values, if changes that told them may have been removed."""
@@ -176,7 +187,7 @@ class Mirrors:
     def _keep(self, query: MirrorQuery, progress: Progress) -> None:
         """Brings up to date what is beside the rows of a table."""
         self.tables.refresh(query.model, query.layout)
-        progress.verified(self.tables.storage.newest_write(query.model))
+        progress.verified()
 
     def _record(self, name: str, written: Mark, defaults: dict[str, str]) -> None:
         """Records that a table is as the mirror is written now."""
@@ -205,8 +216,7 @@ class Mirrors:
         """
         own = map(self.tables.storage.table, (query.model, query.beside))
         query = replace(query, bounds=()) if again else query
-        with self._decided(query, replace(query, mirror=new), list(own), again) as decided:
-            counts = _row(self.tables, f"{query.shows}_decisions", decided)
+        with self._decided(query, replace(query, mirror=new), list(own), again) as (decided, counts):
             looks_again = counts["again"] > 0
             if looks_again:
                 self._check_whole(query)
@@ -217,14 +227,26 @@ class Mirrors:
                     self._write(query, "merged", query.model, changed)
 
     @contextmanager
-    def _decided(self, query: MirrorQuery, new: MirrorQuery, own: list[str], again: list[str]) -> Iterator[str]:
-        """Creates a view of new changes, each with what is to be done with it."""
-        with self._computed(query, "decided", new, *own) as decided:
+    def _decided(
+        self, query: MirrorQuery, new: MirrorQuery, own: list[str], again: list[str]
+    ) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """Creates a view of new changes, each with what is to be done with it; yields it with the numbers of these
+        decisions.
+        """
+        with self._counted(query, "decided", new, *own) as decided:
             if not again:
                 yield decided
                 return
-            with self._computed(query, "decided_with", decided, *again) as with_others:
+            with self._counted(query, "decided_with", decided[0], *again) as with_others:
                 yield with_others
+
+    @contextmanager
+    def _counted(self, query: MirrorQuery, step: str, *arguments: Any) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """Creates a view of what a step decides, with the numbers of its decisions."""
+        view, macro = f"{query.model}__{step}", self.tables.macro
+        sql, counts = macro(f"{query.shows}_{step}", *arguments), macro(f"{query.shows}_decisions")
+        with self.tables.spark.counted_view(view, sql, counts) as counted:
+            yield view, counted
 
     def _changed(self, query: MirrorQuery, decided: str, looks_again: bool) -> AbstractContextManager[str]:
         """Creates a view of the rows that change."""
@@ -248,7 +270,7 @@ class Mirrors:
         take in.
         """
         had = Mark.read(self.tables.mark(query.model))
-        numbered_in = had.numbered_in if had.numbered_in == _numbered_in(found, effects) else None
+        numbered_in = had.numbered_in if had.numbered_in == log_of_numbers(found, effects) else None
         now = had._replace(told_parts=had.told_parts or found["tells_parts"], numbered_in=numbered_in)
         if now != had:
             # The mark is written before the table: a run that dies in between must not hide what has changed.
@@ -314,6 +336,7 @@ class Mirrors:
                 count = self.tables.replace(name, self.tables.macro(f"mirror_{query.shows}", query), query.layout)
             mark = written._replace(told_parts=query.has_parts, numbered_in=query.numbered_in, defaults=defaults)
             self.tables.write_mark(name, mark.text())
+        progress.counted(count)
         self.tables.refreshes.done(name)
         return count, (*notes, *(more if query.shows == "state" else ()))
 
@@ -322,9 +345,11 @@ class Mirrors:
         rows = f"{name}__whole"
         # A table without a mark is built again.
         self.tables.write_mark(name, "")
-        with self.tables.spark.computed_view(rows, macro(f"{shows}_whole", query)):
+        with self.tables.spark.counted_view(rows, macro(f"{shows}_whole", query), macro("not_gone_counted")) as count:
             self.tables.storage.replace(query.beside, macro(f"{shows}_beside", query, rows), is_changed_often=True)
-            return self.tables.replace(name, macro("rows_not_gone", query, rows), query.layout, is_changed_often=True)
+            self.tables.write(name, macro("rows_not_gone", query, rows), query.layout, is_changed_often=True)
+        self.tables.storage.table_view(name)
+        return int(count)
 
     def _takes_increments(self, query: MirrorQuery) -> bool:
         return self.tables.storage.changes_rows and query.mirror.takes_increments
@@ -354,35 +379,9 @@ class Mirrors:
             return _knowing(replace(query, mirror=mirror), statements.effects), (), defaults
         found = _row(self.tables, "mirror_findings", mirror)
         mirror, notes = after_findings(mirror, query.shows, found)
-        numbered_in = _numbered_in(found, statements.effects)
+        numbered_in = log_of_numbers(found, statements.effects)
         query = _knowing(replace(query, mirror=mirror), statements.effects, found["tells_parts"], numbered_in)
         return query, (*notes, *statements.notes), defaults
-
-
-def defaults_told(tables: Tables, mirror: Mirror) -> dict[str, str]:
-    """Returns the defaults that messages name of the columns of a mirror."""
-    if "defaults" not in mirror.sent_columns:
-        return {}
-    return {row["column"]: row["value"] for row in tables.spark.rows(tables.macro("defaults_told", mirror))[1]}
-
-
-def with_defaults(mirror: Mirror, defaults: Mapping[str, str]) -> Mirror:
-    """Returns the mirror with the values that rows have in columns that were added after them."""
-    columns = tuple(replace(one, added_with=defaults.get(one.name)) for one in mirror.columns)
-    return replace(mirror, columns=columns) if defaults else mirror
-
-
-def _numbered_in(found: Mapping[str, Any], effects: Iterable[Effect]) -> str | None:
-    """Returns the log in which all changes are numbered; None unless all statements have at least as many numbers
-    there.
-    """
-    log = found["numbered_in"]
-    if log is None:
-        # Before a change has landed, there is neither a log nor a number.
-        return None
-    told = [(one.row["numbered_in"], len(one.position)) for one in effects if one.row["arrival"]]
-    are_alike = all(of_one == log and number >= found["numbers"] for of_one, number in told)
-    return log if are_alike else None
 
 
 def _knowing(

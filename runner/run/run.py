@@ -241,7 +241,7 @@ class Run:
     def statements(self) -> Statements:
         from runner.run.statements import Statements
 
-        return Statements(self.tables)
+        return Statements(self.tables, self.seen.with_statements)
 
     @cached_property
     def seen(self) -> SeenByRun:

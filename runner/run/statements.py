@@ -78,11 +78,11 @@ class Followed:
 
 class Statements:
     """Reads the statements of sources. The statements of a source are read once for all its mirrors, as long as nothing
-    lands.
+    lands. `with_statements` returns the models that may have statements, each with the places after which these count.
     """
 
-    def __init__(self, tables: Tables) -> None:
-        self.tables = tables
+    def __init__(self, tables: Tables, with_statements: Callable[[Mirror], list[tuple[str, Any]]]) -> None:
+        self.tables, self.with_statements = tables, with_statements
         self.told: dict[Any, list[Row]] = {}
 
     def show(self, mirror: Mirror, views: Mapping[str, str] | None = None) -> Followed:
@@ -124,11 +124,11 @@ class Statements:
         self.tables.view(f"{told.mirror.name}__lost", sql)
 
     def _told(self, mirror: Mirror) -> list[Row]:
-        read = list(mirror.statements_read.items())
-        seen = tuple((model, after, self.tables.position(model)) for model, after in read)
-        if seen not in self.told:
-            self.told[seen] = self._rows("statements_told", read)
-        return self.told[seen]
+        read = self.with_statements(mirror)
+        until = tuple((model, after, self.tables.position(model)) for model, after in read)
+        if read and until not in self.told:
+            self.told[until] = self._rows("statements_told", read)
+        return self.told.get(until, [])
 
     def _tables_named(self, table: MirroredTable) -> int:
         """Returns the number of tables with this name of which something was told; at most two are counted."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from runner.engine.tables import Tables
 from runner.files import is_uri, write_whole
-from runner.project.inputs import Source
-from runner.project.mirror import MirrorQuery
+from runner.project.inputs import Place, Source
+from runner.project.mirror import Mirror, MirrorQuery
 from runner.project.tables_seen import TRIED, TablesSeen, path_of_seen, with_new
 from runner.run.statements import renamed_columns
 from runner.run.workspace import Workspace
@@ -57,6 +57,18 @@ class SeenByRun:
                 self.has_changed |= after.told() != before.told()
                 self._write(source, after)
             return after
+
+    def with_statements(self, mirror: Mirror) -> list[tuple[str, tuple[Place, ...]]]:
+        """Returns the models of a mirror in which statements may have landed, each with the places after which they
+        count: all but those of which the record of all that has landed says that there are none.
+        """
+        without = {table.source.model for table in mirror.tables if self._has_no_statements(table.source)}
+        return [(model, after) for model, after in mirror.statements_read.items() if model not in without]
+
+    def _has_no_statements(self, source: Source) -> bool:
+        position, seen = self.tables.position(source.model), self.of(source)
+        is_current = position is not None and (position.table, position.batch) == (seen.table, seen.batch)
+        return is_current and seen.statements < 0
 
     def _write(self, source: Source, seen: TablesSeen) -> None:
         self.tables.files.write(self._path(source), seen.text())

@@ -27,7 +27,7 @@ from runner.project.templates import new_rows_view, read_rows_view
 from runner.render import name as quoted
 from runner.run.compare import as_text, case_row, in_any_order, in_calls, in_order, place
 from runner.run.documents import messages_of
-from runner.run.mirrors import defaults_told, with_defaults
+from runner.run.drift import defaults_told, with_defaults
 from runner.run.results import Result
 from runner.run.source_files import differing_files
 

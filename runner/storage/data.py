@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,15 @@ class Increment:
     @property
     def dropped(self) -> list[str]:
         return [column for column in self.had if column not in self.columns]
+
+
+class Write(NamedTuple):
+    """A write of a table. `rows` is the number of rows that it has added, less the number of those that it has removed;
+    None if this is not known.
+    """
+
+    name: str
+    rows: int | None = None
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, ClassVar
 
 from runner.files import Damaged, from_json
-from runner.storage.data import Cutoff, Publisher, Sink
+from runner.storage.data import Cutoff, Publisher, Sink, Write
 from runner.storage.table_format import TableFormat
 
 # Delta allows names with these characters, and dropping columns, only in tables with column mapping.
@@ -28,6 +28,7 @@ KEEPS_ROWS = {
     "CHANGE COLUMNS",
     "UPGRADE PROTOCOL",
 }
+INSERTED, DELETED = "numTargetRowsInserted", "numTargetRowsDeleted"
 COMMIT = re.compile(r"[0-9]{20}\.json")
 CHECKPOINT, OF_VERSION = re.compile(r"[0-9]{20}\.checkpoint\."), re.compile(r"[0-9]{20}\.")
 # A table with these properties keeps nothing of what was there before.
@@ -110,8 +111,32 @@ class Delta(TableFormat):
         return [str(commit["version"]) for commit in _not_undone(commits) if commit["operation"] not in KEEPS_ROWS]
 
     def newest_write(self, name: str) -> str | None:
+        return str(max(self._versions(name), default=-1))
+
+    def head(self, name: str) -> str | None:
+        versions = self._versions(name)
+        return str(max(versions)) if versions else None
+
+    def writes_since(self, name: str, before: Collection[str]) -> list[Write]:
+        """The files of the new commits are read: describing the history takes a query, which reads all of them."""
+        newest = max(map(int, before), default=-1)
+        new = sorted((one for one in self._versions(name) if one > newest), reverse=True)
+        commits = [{**self._commit(name, one), "version": one} for one in new]
+        return [
+            Write(str(commit["version"]), _rows_added(commit))
+            for commit in _not_undone(commits)
+            if commit["operation"] not in KEEPS_ROWS
+        ]
+
+    def _versions(self, name: str) -> list[int]:
         log = self.files.names(f"{self.target.at(name)}/_delta_log")
-        return str(max((int(entry[:20]) for entry in log if COMMIT.fullmatch(entry)), default=-1))
+        return [int(entry[:20]) for entry in log if COMMIT.fullmatch(entry)]
+
+    def _commit(self, name: str, version: int) -> Mapping[str, Any]:
+        """Returns what the log says of a commit: its operation, and the numbers of rows that it has changed."""
+        path = f"{self.target.at(name)}/_delta_log/{version:020}.json"
+        info = next((line for line in self.files.read(path).splitlines() if line.startswith('{"commitInfo"')), "{}")
+        return {"operation": "", "operationParameters": {}, **from_json(info, path).get("commitInfo", {})}
 
     def sink(self, name: str) -> Sink:
         return Sink("delta", path=self.target.at(name))
@@ -140,6 +165,14 @@ class Delta(TableFormat):
             if OF_VERSION.match(entry.removeprefix(".")) and int(entry.removeprefix(".")[:20]) < newest:
                 self.files.remove(f"{log}/{entry}")
         self.session.do(self.macro("properties_unset", table, [*FORGETS]))
+
+
+def _rows_added(commit: Mapping[str, Any]) -> int | None:
+    """Returns how many rows a MERGE has inserted, less those that it has deleted; None for other commits."""
+    counts = commit.get("operationMetrics", {})
+    if commit["operation"] != "MERGE" or not {INSERTED, DELETED} <= counts.keys():
+        return None
+    return int(counts[INSERTED]) - int(counts[DELETED])
 
 
 def _not_undone(commits: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from runner.storage.data import Layout, Macro, Place, Publisher, Sink
+from runner.storage.data import Layout, Macro, Place, Publisher, Sink, Write
 from runner.storage.table_format import TableFormat
+
+# The property with which Spark shows the newest snapshot of a table, and its value if there is none.
+CURRENT, NO_SNAPSHOT = "current-snapshot-id", "none"
+# What the summary of a snapshot counts: rows in files that it has added, and in those that it has removed. A file of
+# positions removes rows of other files.
+ADDED = ("added-records", "removed-position-deletes")
+REMOVED = ("deleted-records", "added-position-deletes")
+UNKNOWN = ("added-equality-deletes", "removed-equality-deletes")
 
 
 class Iceberg(TableFormat):
@@ -79,9 +87,26 @@ class Iceberg(TableFormat):
         self.session.do(self.macro("table_ordered", self.table(name), layout.cluster_by))
 
     def writes(self, name: str) -> list[str]:
+        return [one.name for one in self.writes_since(name, ())]
+
+    def head(self, name: str) -> str | None:
         if not self.has_table(name):
+            return None
+        properties = self.session.rows(self.macro("properties_shown", self.table(name)))[1]
+        newest = next((row["value"] for row in properties if row["key"] == CURRENT), NO_SNAPSHOT)
+        return None if newest == NO_SNAPSHOT else str(newest)
+
+    def writes_since(self, name: str, before: Collection[str]) -> list[Write]:
+        head, writes = self.head(name), list[Write]()
+        if head is None or head in before:
             return []
-        return [str(row["snapshot_id"]) for row in self.session.rows(self.macro("iceberg_writes", self.table(name)))[1]]
+        rows = self.session.rows(self.macro("iceberg_snapshots", self.table(name)))[1]
+        snapshots = {str(row["snapshot_id"]): row for row in rows}
+        while head in snapshots and head not in before:
+            if snapshots[head]["operation"] != "replace":
+                writes.append(Write(head, _rows_added(snapshots[head]["summary"])))
+            head = str(snapshots[head]["parent_id"])
+        return writes
 
     def purge(self, name: str) -> None:
         self.session.do(self.macro("iceberg_rewritten", self.target, name))
@@ -103,3 +128,12 @@ class Iceberg(TableFormat):
     def drop_changelog(self, name: str) -> None:
         self.create_schema()
         self.session.do(self.macro("table_dropped", self.table(name)))
+
+
+def _rows_added(summary: Mapping[str, Any]) -> int | None:
+    """Returns how many rows a snapshot has more than the one before it, as its summary says; None if there are deletes
+    of which only the values are known.
+    """
+    if any(one in summary for one in UNKNOWN):
+        return None
+    return sum(int(summary.get(one, 0)) for one in ADDED) - sum(int(summary.get(one, 0)) for one in REMOVED)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from threading import Lock
 from typing import Any, ClassVar
 
-from runner.storage.data import Cutoff, FileSystem, Increment, Layout, Macro, Place, Publisher, Session, Sink
+from runner.storage.data import Cutoff, FileSystem, Increment, Layout, Macro, Place, Publisher, Session, Sink, Write
 
 NO_LAYOUT = Layout()
 
@@ -152,6 +152,18 @@ class Storage(ABC):
     def newest_write(self, name: str) -> str | None:
         """Returns the name of the newest write of a table that exists; None if it cannot be told without a query."""
         return None
+
+    def head(self, name: str) -> str | None:
+        """Returns the name of the newest write of a table, which tells all later ones from those before it; None if
+        there is no write, or names do not tell this.
+        """
+        return None
+
+    def writes_since(self, name: str, before: Collection[str]) -> list[Write]:
+        """Returns the writes, as `writes` does, since a moment: `before` is the `head` that the table had then, or all
+        writes that it had.
+        """
+        return [Write(one) for one in self.writes(name) if one not in before]
 
     # --- changelogs
 
