@@ -247,8 +247,7 @@ def test_a_record_hides_the_value_and_knows_it() -> None:
     assert "4711" not in text and "f00" not in text and Erasure.read(json.loads(text)) == erasure
     assert [part.digest for part in erasure.parts] != [part.digest for part in again.parts]
     assert [part.digest for part in erasure.parts] == [
-        hashlib.sha256(f"{part.prefix}{value}".encode()).hexdigest()
-        for part, value in zip(erasure.parts, ["a", "f00"])
+        hashlib.sha256(f"{part.prefix}{value}".encode()).hexdigest() for part, value in zip(erasure.parts, ["a", "f00"])
     ]
     # A masked column has another value in rows than in messages.
     told = erasure.parts[1]
