@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.commands.arguments import METRICS_HOST, TRIGGER, Call, RunArguments
-from runner.commands.session import session
+from runner.commands.session import session, session_of_nothing
 from runner.counts import counted
 from runner.errors import RunnerError
 from runner.project.inputs import Deferred
@@ -36,6 +36,7 @@ from runner.run.recording import Recorder
 from runner.run.results import Result
 from runner.run.run import Run, Settings
 from runner.run.schedule import Schedule
+from runner.run.unchanged import Unchanged
 from runner.run.workspace import NOTHING, ProjectArguments, Selection, Workspace
 
 # Command -> the types of the nodes that it runs.
@@ -79,8 +80,16 @@ def run_nodes(command: str, arguments: RunArguments, report: Report) -> int:
         report.say(f'what is neither selected nor here is read at "{run.settings.deferred.target.path}"')
     metrics = Metrics(arguments.metrics, arguments.local_dirs, report.warn)
     notifier, events = Notifier(run, report.warn, report.say), LineageEvents(run, report.warn)
-    with notifier.at_end(), events.of_run(), metrics.of(run), session(run, report, may_be_small=True):
-        land_and_build(run, command, arguments, report, notifier, events)
+    unchanged = Unchanged(run)
+    with notifier.at_end(), events.of_run(), metrics.of(run):
+        if unchanged.is_so:
+            recorder = Recorder(run, report, report.warn, saw=notifier.saw, events=events)
+            with session_of_nothing(run, report):
+                run.results = Schedule(run.order, unchanged.result, recorder, run.signals).run()
+        else:
+            with session(run, report, may_be_small=True):
+                land_and_build(run, command, arguments, report, notifier, events)
+            unchanged.record(report.warnings)
     NodeResults(run.project).keep_only(run.graph.nodes.values())
     return run.exit_code
 

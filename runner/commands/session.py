@@ -42,7 +42,7 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
     run.check_masks()
     _write_project(run, run.compiled)
     graph = run.graph
-    run.run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
+    run.run_id = _new_id()
     report.of_run(run.run_id)
     began, is_written, exit_code = time.monotonic(), False, None
     try:
@@ -72,6 +72,25 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
     finally:
         if is_written:
             report.done(run.results or [], time.monotonic() - began, run.exit_code if exit_code is None else exit_code)
+
+
+@contextmanager
+def session_of_nothing(run: Run, report: Report) -> Iterator[None]:
+    """Stands for the session of a run that has nothing to do: the block sets the results of the run, which are written
+    and reported. No table is locked, and no Spark is started.
+    """
+    _write_project(run, run.compiled)
+    run.run_id = _new_id()
+    report.of_run(run.run_id)
+    began = time.monotonic()
+    with run.signals:
+        yield
+    _write(run, began)
+    report.done(run.results or [], time.monotonic() - began, run.exit_code)
+
+
+def _new_id() -> str:
+    return f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
 
 
 def _begin(run: Run, spark: Spark, report: Report) -> None:
