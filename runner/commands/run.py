@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.commands.arguments import METRICS_HOST, TRIGGER, Call, RunArguments
-from runner.commands.session import session, session_of_nothing
+from runner.commands.session import session
 from runner.counts import counted
 from runner.errors import RunnerError
 from runner.project.inputs import Deferred
@@ -44,6 +44,8 @@ RESOURCE_TYPES = {"run": {"model"}, "seed": {"seed"}, "test": {*TESTS}, "build":
 # Arguments that run_results.json keeps as they are, so that a run can be run again.
 KEPT = ("threads", "fail_fast", "full_refresh", "accept_loss", "unit_only", "data_only", "empty", "defer")
 AGAIN = ("error", "fail", "skipped")
+# What a run says in place of "starting Spark".
+NOT_NEEDED = "nothing has changed since the last run: Spark is not needed"
 UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes"}
 
 
@@ -82,14 +84,14 @@ def run_nodes(command: str, arguments: RunArguments, report: Report) -> int:
     notifier, events = Notifier(run, report.warn, report.say), LineageEvents(run, report.warn)
     unchanged = Unchanged(run)
     with notifier.at_end(), events.of_run(), metrics.of(run):
-        if unchanged.is_so:
-            recorder = Recorder(run, report, report.warn, saw=notifier.saw, events=events)
-            with session_of_nothing(run, report):
-                run.results = Schedule(run.order, unchanged.result, recorder, run.signals).run()
-        else:
-            with session(run, report, may_be_small=True):
+        with session(run, report, may_be_small=True, unless=unchanged.is_so) as is_needed:
+            if is_needed:
                 land_and_build(run, command, arguments, report, notifier, events)
-            unchanged.record(report.warnings)
+                unchanged.record(report.warnings)
+            else:
+                report.say(NOT_NEEDED)
+                recorder = Recorder(run, report, report.warn, saw=notifier.saw, events=events)
+                run.results = Schedule(run.order, unchanged.result, recorder, run.signals).run()
     NodeResults(run.project).keep_only(run.graph.nodes.values())
     return run.exit_code
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timezone
 from functools import partial
@@ -32,11 +32,18 @@ if TYPE_CHECKING:
     from runner.engine.session import Spark
 
 
+def always_needed() -> bool:
+    return False
+
+
 @contextmanager
-def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[None]:
+def session(
+    run: Run, report: Report, may_be_small: bool = False, unless: Callable[[], bool] = always_needed
+) -> Iterator[bool]:
     """Opens a session with the tables of a run locked; the block sets the results of the run. Writes the compiled SQL
     and the manifest before the block; after it, writes and reports the results. With `may_be_small` Java is started for
-    a small job, if the run is one. Raises Interrupted after the results are written.
+    a small job, if the run is one. Yields False, without Spark, if `unless` is true once the tables are locked. Raises
+    Interrupted after the results are written.
     """
     # The nodes are compiled here: all mistakes in their SQL are raised before anything is locked or started.
     run.check_masks()
@@ -46,10 +53,9 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
     report.of_run(run.run_id)
     began, is_written, exit_code = time.monotonic(), False, None
     try:
-        with run.signals, _locked(run, report, may_be_small) as spark:
-            _begin(run, spark, report)
+        with run.signals, _locked(run, report, may_be_small, unless) as is_needed:
             try:
-                yield
+                yield is_needed
             except Interrupted as interrupted:
                 run.results = interrupted.results
                 raise
@@ -64,9 +70,7 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
     except KeyboardInterrupt:
         exit_code = INTERRUPTED
         if run.results is None and not run.signals.only_count:
-            why = "because the run was interrupted"
-            run.results = [Result(node.name, node.resource_type, "skipped", why) for node in run.nodes]
-            _write(run, began)
+            _write_skipped(run, began)
             is_written = True
         raise
     finally:
@@ -74,19 +78,11 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
             report.done(run.results or [], time.monotonic() - began, run.exit_code if exit_code is None else exit_code)
 
 
-@contextmanager
-def session_of_nothing(run: Run, report: Report) -> Iterator[None]:
-    """Stands for the session of a run that has nothing to do: the block sets the results of the run, which are written
-    and reported. No table is locked, and no Spark is started.
-    """
-    _write_project(run, run.compiled)
-    run.run_id = _new_id()
-    report.of_run(run.run_id)
-    began = time.monotonic()
-    with run.signals:
-        yield
+def _write_skipped(run: Run, began: float) -> None:
+    """Writes the results of a run that was interrupted before it had any."""
+    why = "because the run was interrupted"
+    run.results = [Result(node.name, node.resource_type, "skipped", why) for node in run.nodes]
     _write(run, began)
-    report.done(run.results or [], time.monotonic() - began, run.exit_code)
 
 
 def _new_id() -> str:
@@ -116,19 +112,25 @@ def _write_project(run: Run, compiled: Compiled) -> None:
 
 
 @contextmanager
-def _locked(run: Run, report: Report, may_be_small: bool) -> Iterator[Spark]:
-    """Opens a session of Spark, with the tables locked that the run writes."""
+def _locked(run: Run, report: Report, may_be_small: bool, unless: Callable[[], bool]) -> Iterator[bool]:
+    """Opens a session of Spark for a run, with the tables locked that it writes; yields False, without a session, if
+    `unless` is true then.
+    """
     target = run.project.target
     with _locks(run.project, run.command) as locks:
         run.lock = partial(locks.take, end=partial(_end, target))
         run.take_tables()
+        if unless():
+            yield False
+            return
         # No JVM is started, and no Spark is imported, before the tables are locked: a run that is refused waits for
         # neither.
         is_small_job = may_be_small and _is_small_job(run)
         with open_spark(target, spark_log(run.project), run.library, report, is_small_job) as spark:
             run.signals.count_only(spark.cancel, spark.kill)
             _hold(locks, spark)
-            yield spark
+            _begin(run, spark, report)
+            yield True
 
 
 def _hold(locks: TableLocks, spark: Spark) -> None:
