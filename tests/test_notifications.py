@@ -47,9 +47,15 @@ class Project:
 
     def notifier(self, command: str = "build") -> tuple[Notifier, Recorder]:
         nodes = [self.nodes[SOURCE], self.nodes[VIEW]]
-        landing, signals = SimpleNamespace(open_letters={}, count_open=lambda *_: None), SimpleNamespace(count=0)
+        landing, signals = SimpleNamespace(count_open=lambda *_: None), SimpleNamespace(count=0)
         run: Any = SimpleNamespace(
-            project=self.project, nodes=nodes, command=command, run_id="r1", landing=landing, signals=signals
+            project=self.project,
+            nodes=nodes,
+            command=command,
+            run_id="r1",
+            landing=landing,
+            signals=signals,
+            open_letters={},
         )
         notifier = Notifier(run, self.warnings.append, self.said.append)
         saw = notifier.saw_batch if "continuous" in command else notifier.saw
@@ -59,7 +65,7 @@ class Project:
     def run(self, *results: Result, letters: int | None = None) -> list[Any]:
         """What hooks have written to the file when a run with these results has ended."""
         notifier, recorder = self.notifier()
-        recorder.run.landing.open_letters["orders"] = letters  # type: ignore[assignment]
+        recorder.run.open_letters["orders"] = letters
         with notifier.at_end():
             for result in results:
                 recorder.finished(self.nodes[result.name], result, 1, 1)
@@ -147,7 +153,7 @@ def batch(number: int, status: str = "success") -> Batch:
 def test_batches_that_change_the_state_are_told(tmp_path: Path) -> None:
     project = Project(tmp_path, ALL)
     notifier, recorder = project.notifier("run --continuous")
-    source, view, letters = project.nodes[SOURCE], project.nodes[VIEW], recorder.run.landing.open_letters
+    source, view, letters = project.nodes[SOURCE], project.nodes[VIEW], recorder.run.open_letters
 
     def after(act: Callable[[], None]) -> list[tuple[str, list[str]]]:
         act()

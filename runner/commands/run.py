@@ -36,6 +36,7 @@ from runner.run.recording import Recorder
 from runner.run.results import Result
 from runner.run.run import Run, Settings
 from runner.run.schedule import Schedule
+from runner.run.unchanged import Unchanged
 from runner.run.workspace import NOTHING, ProjectArguments, Selection, Workspace
 
 # Command -> the types of the nodes that it runs.
@@ -43,6 +44,8 @@ RESOURCE_TYPES = {"run": {"model"}, "seed": {"seed"}, "test": {*TESTS}, "build":
 # Arguments that run_results.json keeps as they are, so that a run can be run again.
 KEPT = ("threads", "fail_fast", "full_refresh", "accept_loss", "unit_only", "data_only", "empty", "defer")
 AGAIN = ("error", "fail", "skipped")
+# What a run says in place of "starting Spark".
+NOT_NEEDED = "nothing has changed since the last run: Spark is not needed"
 UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes"}
 
 
@@ -79,8 +82,16 @@ def run_nodes(command: str, arguments: RunArguments, report: Report) -> int:
         report.say(f'what is neither selected nor here is read at "{run.settings.deferred.target.path}"')
     metrics = Metrics(arguments.metrics, arguments.local_dirs, report.warn)
     notifier, events = Notifier(run, report.warn, report.say), LineageEvents(run, report.warn)
-    with notifier.at_end(), events.of_run(), metrics.of(run), session(run, report, may_be_small=True):
-        land_and_build(run, command, arguments, report, notifier, events)
+    unchanged = Unchanged(run)
+    with notifier.at_end(), events.of_run(), metrics.of(run):
+        with session(run, report, may_be_small=True, unless=unchanged.is_so) as is_needed:
+            if is_needed:
+                land_and_build(run, command, arguments, report, notifier, events)
+                unchanged.record(report.warnings)
+            else:
+                report.say(NOT_NEEDED)
+                recorder = Recorder(run, report, report.warn, saw=notifier.saw, events=events)
+                run.results = Schedule(run.order, unchanged.result, recorder, run.signals).run()
     NodeResults(run.project).keep_only(run.graph.nodes.values())
     return run.exit_code
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timezone
 from functools import partial
@@ -32,24 +32,30 @@ if TYPE_CHECKING:
     from runner.engine.session import Spark
 
 
+def always_needed() -> bool:
+    return False
+
+
 @contextmanager
-def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[None]:
+def session(
+    run: Run, report: Report, may_be_small: bool = False, unless: Callable[[], bool] = always_needed
+) -> Iterator[bool]:
     """Opens a session with the tables of a run locked; the block sets the results of the run. Writes the compiled SQL
     and the manifest before the block; after it, writes and reports the results. With `may_be_small` Java is started for
-    a small job, if the run is one. Raises Interrupted after the results are written.
+    a small job, if the run is one. Yields False, without Spark, if `unless` is true once the tables are locked. Raises
+    Interrupted after the results are written.
     """
     # The nodes are compiled here: all mistakes in their SQL are raised before anything is locked or started.
     run.check_masks()
     _write_project(run, run.compiled)
     graph = run.graph
-    run.run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
+    run.run_id = _new_id()
     report.of_run(run.run_id)
     began, is_written, exit_code = time.monotonic(), False, None
     try:
-        with run.signals, _locked(run, report, may_be_small) as spark:
-            _begin(run, spark, report)
+        with run.signals, _locked(run, report, may_be_small, unless) as is_needed:
             try:
-                yield
+                yield is_needed
             except Interrupted as interrupted:
                 run.results = interrupted.results
                 raise
@@ -64,14 +70,23 @@ def session(run: Run, report: Report, may_be_small: bool = False) -> Iterator[No
     except KeyboardInterrupt:
         exit_code = INTERRUPTED
         if run.results is None and not run.signals.only_count:
-            why = "because the run was interrupted"
-            run.results = [Result(node.name, node.resource_type, "skipped", why) for node in run.nodes]
-            _write(run, began)
+            _write_skipped(run, began)
             is_written = True
         raise
     finally:
         if is_written:
             report.done(run.results or [], time.monotonic() - began, run.exit_code if exit_code is None else exit_code)
+
+
+def _write_skipped(run: Run, began: float) -> None:
+    """Writes the results of a run that was interrupted before it had any."""
+    why = "because the run was interrupted"
+    run.results = [Result(node.name, node.resource_type, "skipped", why) for node in run.nodes]
+    _write(run, began)
+
+
+def _new_id() -> str:
+    return f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
 
 
 def _begin(run: Run, spark: Spark, report: Report) -> None:
@@ -97,19 +112,25 @@ def _write_project(run: Run, compiled: Compiled) -> None:
 
 
 @contextmanager
-def _locked(run: Run, report: Report, may_be_small: bool) -> Iterator[Spark]:
-    """Opens a session of Spark, with the tables locked that the run writes."""
+def _locked(run: Run, report: Report, may_be_small: bool, unless: Callable[[], bool]) -> Iterator[bool]:
+    """Opens a session of Spark for a run, with the tables locked that it writes; yields False, without a session, if
+    `unless` is true then.
+    """
     target = run.project.target
     with _locks(run.project, run.command) as locks:
         run.lock = partial(locks.take, end=partial(_end, target))
         run.take_tables()
+        if unless():
+            yield False
+            return
         # No JVM is started, and no Spark is imported, before the tables are locked: a run that is refused waits for
         # neither.
         is_small_job = may_be_small and _is_small_job(run)
         with open_spark(target, spark_log(run.project), run.library, report, is_small_job) as spark:
             run.signals.count_only(spark.cancel, spark.kill)
             _hold(locks, spark)
-            yield spark
+            _begin(run, spark, report)
+            yield True
 
 
 def _hold(locks: TableLocks, spark: Spark) -> None:

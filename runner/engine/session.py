@@ -317,6 +317,17 @@ class Spark:
         with query_errors():
             return self.query(sql).count()
 
+    def is_deterministic(self, sql: str) -> bool:
+        """Returns True if Spark knows of nothing in a query that has other values when it runs again. Needs a JVM."""
+        with query_errors():
+            return bool(_plans(self.query(sql)).analyzed().deterministic())
+
+    def has_no_rows(self, sql: str) -> bool:
+        """Returns True if Spark knows, without running a query, that it has no rows. Needs a JVM."""
+        with query_errors():
+            most = _plans(self.query(sql)).optimizedPlan().maxRows()
+            return bool(most.isDefined() and most.get() == 0)
+
     def do(self, sql: str) -> None:
         """Runs a statement for its effect."""
         with query_errors():
@@ -332,6 +343,10 @@ class Spark:
         with query_errors():
             self.functions.register(readers)
             self.functions.make(functions)
+
+
+def _plans(frame: DataFrame) -> Any:
+    return frame._jdf.queryExecution()
 
 
 def _plain_rows(frame: DataFrame) -> list[dict[str, Any]]:

@@ -103,6 +103,59 @@ def tables_read(sql: str, known: Iterable[str]) -> list[str]:
     return [name for name in known if name in read - own]
 
 
+# What gives other values later, or in another run, whatever the tables hold.
+CHANGING = re.compile(
+    r"\b(now|today|tomorrow|yesterday|current_\w+|local(time|timestamp)|curdate|unix_timestamp|rand\w*|uuid\w*|shuffle"
+    r"|monotonically_increasing_id|spark_partition_id|input_file_\w+|session_user|reflect|try_reflect|java_method"
+    r"|tablesample)\b",
+    re.IGNORECASE,
+)
+QUERY = re.compile(r"\bselect\b", re.IGNORECASE)
+
+
+def reads_only(sql: str, known: Iterable[str]) -> bool:
+    """Returns True if a query reads no other tables than those that are known; False if it cannot be parsed.
+
+    >>> reads_only("with a as (select * from `t`) select id from a where id in (select id from T)", ["t"])
+    True
+    >>> [reads_only(f"select id from {table}", ["t"]) for table in ("u", "t, parquet.`/x`", "b.t", "t where (")]
+    [False, False, False, False]
+    """
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        tree = sqlglot.parse_one(sql, read=DIALECT)
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        return False
+    names = {name.lower() for name in (*known, *(cte.alias for cte in tree.find_all(exp.CTE)))}
+    read = [
+        (table.db, isinstance(table.this, exp.Identifier), table.name.lower()) for table in tree.find_all(exp.Table)
+    ]
+    return all(not schema and is_name and name in names for schema, is_name, name in read)
+
+
+def is_settled(sql: str, functions: Iterable[str]) -> bool:
+    """Returns True if a query has the same rows whenever it runs, as long as the tables that it names have the same
+    rows; False if its text does not tell. `functions` are the texts of the SQL functions that it calls.
+
+    >>> is_settled("select id /* now */ from t", ["return id + 1"])
+    True
+    >>> is_settled("select id, now() from t", []), is_settled("select f(id) from t", ["return rand()"])
+    (False, False)
+    >>> is_settled("select f(id) from t", ["return (select max(id) from u)"]), is_settled("select (", [])
+    (False, False)
+    """
+    import sqlglot
+
+    try:
+        query = sqlglot.parse_one(sql, read=DIALECT).sql(dialect=DIALECT, comments=False)
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        return False
+    texts = list(functions)
+    return not any(map(CHANGING.search, (query, *texts))) and not any(map(QUERY.search, texts))
+
+
 def columns_read(sql: str, tables: Mapping[str, Iterable[str]]) -> ColumnsRead | None:
     """Returns the columns of a query and the columns that their values come from; None if the text of the query does
     not tell. `tables` are the columns of the tables that it reads, as far as they are known.

@@ -46,8 +46,7 @@ class Landing:
         self.run, self.compiled, self.spark, self.tables = run, run.compiled, run.spark, run.tables
         self.reads, self.run_id = run.reads, run.run_id
         self.files: dict[str, SourceFiles] = {}
-        # Source -> the number of its dead letters that are open, None until it is known.
-        self.open_letters: dict[str, int | None] = {}
+        self.open_letters = run.open_letters
 
     def land(self, source: Source) -> tuple[Landed, tuple[str, ...]]:
         """Lands new messages; returns what has landed, and notes for the user."""

@@ -123,7 +123,7 @@ class Recorder:
             "is_incomplete": result.is_incomplete,
         }
         source = node.model and node.model.source
-        open_letters = self.run.landing.open_letters.get(source.name) if source else None
+        open_letters = self.run.open_letters.get(source.name) if source else None
         self._record(lambda: self.results.add(node, entry, open_letters))
         if self.saw and not is_sum:
             self.saw(node, result)

@@ -67,6 +67,8 @@ class Run:
         self.workspace, self.project, self.graph = workspace, workspace.project, workspace.graph
         self.command, self.nodes, self.settings, self.run_id = command, nodes, settings or Settings(), run_id
         self.macro, self.signals = workspace.templates.call, StopSignals()
+        # Source -> the number of its dead letters that are open, None until it is known.
+        self.open_letters: dict[str, int | None] = {}
         self.library = Library(workspace.templates.renderer)
 
     @cached_property
