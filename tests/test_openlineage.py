@@ -53,7 +53,6 @@ class Events:
         workspace = Workspace(ProjectArguments(folder))
         self.nodes = workspace.graph.nodes
         self.run = Run(workspace, "build", [node for node in workspace.in_order(self.nodes) if node.runs])
-        self.run.landing = SimpleNamespace(open_letters={})  # type: ignore[assignment]
         self.events = LineageEvents(self.run, self.warnings.append)
         watcher: Any = SimpleNamespace(started=lambda *_: None, finished=lambda *_: None)
         self.recorder = Recorder(self.run, watcher, self.warnings.append, events=self.events)

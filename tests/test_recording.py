@@ -168,13 +168,13 @@ LANDS = Node("shop_to_changelog", "model", Model("select 1", "streaming"))
 
 
 def recorder(folder: Path, command: str = "run", signals: int = 0) -> tuple[Recorder, Told]:
-    told, landing = Told(), SimpleNamespace(open_letters={})
+    told = Told()
     run = SimpleNamespace(
         project=project_in(folder),
         nodes=[LANDS],
         command=command,
         run_id="r1",
-        landing=landing,
+        open_letters={},
         signals=SimpleNamespace(count=signals),
     )
     return Recorder(run, told, told.warn), told  # type: ignore[arg-type]
