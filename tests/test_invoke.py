@@ -180,7 +180,7 @@ print(landed.exit_code, [(result.status, dict(result.rows)["row"]) for result in
 print(own.sql("set").collect() == before, own.range(3).count())
 own.sparkContext._gateway.proc.kill()
 own.sparkContext._gateway.proc.wait()
-gone = invoke(["run", "-s", "a_to_changelog"])
+gone = invoke(["build", "-s", "a_to_changelog"])
 print(gone.exit_code, gone.exception.code)
 again = invoke(["show", "--inline", "select key['id'] as id from a_to_changelog", "--output", "json"])
 print(again.exit_code, again.output.split())
