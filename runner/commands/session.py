@@ -49,7 +49,7 @@ def session(
     run.check_masks()
     _write_project(run, run.compiled)
     graph = run.graph
-    run.run_id = _new_id()
+    run.run_id = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
     report.of_run(run.run_id)
     began, is_written, exit_code = time.monotonic(), False, None
     try:
@@ -83,10 +83,6 @@ def _write_skipped(run: Run, began: float) -> None:
     why = "because the run was interrupted"
     run.results = [Result(node.name, node.resource_type, "skipped", why) for node in run.nodes]
     _write(run, began)
-
-
-def _new_id() -> str:
-    return f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
 
 
 def _begin(run: Run, spark: Spark, report: Report) -> None:

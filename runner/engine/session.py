@@ -192,11 +192,8 @@ class Spark:
         """
         with query_errors():
             self.query(sql).localCheckpoint().createOrReplaceTempView(quoted(name))
-        try:
+        with self._dropped_at_end(name):
             yield
-        finally:
-            with query_errors():
-                self.session.catalog.dropTempView(name)
 
     def kept_view(self, name: str, sql: str, counts: str, condition: str = "true") -> str:
         """Creates a view of those rows of a query for which a condition is true, computed once; returns the text that
@@ -214,11 +211,16 @@ class Spark:
         the expression `counts` makes of its rows.
         """
         counted = json.loads(self.kept_view(name, sql, counts))
-        try:
+        with self._dropped_at_end(name):
             yield counted
+
+    @contextmanager
+    def _dropped_at_end(self, view: str) -> Iterator[None]:
+        try:
+            yield
         finally:
             with query_errors():
-                self.session.catalog.dropTempView(name)
+                self.session.catalog.dropTempView(view)
 
     def parquet_view(self, name: str, folder: str, columns: Mapping[str, str]) -> None:
         """Creates a view of a folder of Parquet files with these columns and types."""

@@ -71,7 +71,8 @@ class Unchanged:
             return False
         try:
             self.before, recorded = self._of_others(), self._recorded().get("stamp")
-            return recorded == self._stamp() and all(map(self._has_counts, self.nodes.values())) if recorded else False
+            is_same = bool(recorded) and recorded == self._stamp(self.before)
+            return is_same and all(map(self._has_counts, self.nodes.values()))
         except (OSError, Damaged, _TooMany):
             return False
 
@@ -98,7 +99,7 @@ class Unchanged:
                 return
             settled = self._text_of_models()
             if self._recorded().get("settled") == settled or all(map(self._is_settled, self._own_models())):
-                stamp = {"stamp": self._stamp(), "settled": settled}
+                stamp = {"stamp": self._stamp(self.before), "settled": settled}
                 write_whole(self._path, json.dumps(stamp) + "\n")
                 records = sorted(self._path.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
                 for path in records[:-MOST]:
@@ -177,8 +178,8 @@ class Unchanged:
 
     # --- the stamp
 
-    def _stamp(self) -> str:
-        """Returns what decides whether there is anything to do, in short."""
+    def _stamp(self, others: Stamp) -> str:
+        """Returns what decides whether there is anything to do, in short. `others` is what `_of_others` returns."""
         secret, own = self.project.mask_secret, list(self.nodes.values())
         return _digest(
             {
@@ -190,7 +191,7 @@ class Unchanged:
                 "compiled": {name: self._texts(name) for name in self._compiled_names()},
                 "sources": [repr(source) for source in self._sources(self._above)],
                 "own": [repr(source) for source in self._sources(self.nodes)],
-                "others": self._of_others(),
+                "others": others,
                 "tables": [list(_state_of(self.target, node)) for node in own],
                 "seen": self._seen(self.nodes),
                 "there": sorted(set(_names(self.target)) - {f"_{FOLDER}"}),

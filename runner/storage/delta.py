@@ -111,7 +111,7 @@ class Delta(TableFormat):
         return [str(commit["version"]) for commit in _not_undone(commits) if commit["operation"] not in KEEPS_ROWS]
 
     def newest_write(self, name: str) -> str | None:
-        return str(max(self._versions(name), default=-1))
+        return self.head(name) or "-1"
 
     def head(self, name: str) -> str | None:
         versions = self._versions(name)
