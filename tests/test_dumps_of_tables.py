@@ -249,7 +249,7 @@ def versions(log: Sequence[Transaction]) -> list[tuple[Any, ...]]:
     )
 
 
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("storage", ["parquet", pytest.param("delta", marks=pytest.mark.soak), "iceberg"])
 def test_a_mirror_begins_with_a_dump(tmp_path: Path, storage: str) -> None:
     log = random_log(Random(7))
     table = log[DUMPED - 1].table

@@ -113,7 +113,7 @@ def state(made: Project, *target: str) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in rows}
 
 
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("storage", ["parquet", pytest.param("delta", marks=pytest.mark.soak), "iceberg"])
 def test_what_lands_once_more(tmp_path: Path, storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     target = ("-t", storage)
     made = project(tmp_path / "made", WRONG)

@@ -90,15 +90,25 @@ class Lived:
         return {name: one for name, one in results if name.startswith("followed_") and one["status"] != "pass"}
 
 
+def lives_of(tool: type[Any], *, is_short_in_soak: bool) -> list[Any]:
+    """A short life and a long one, which is told in the soak alone."""
+    missing = pytest.mark.skipif(bool(tool.missing), reason=tool.missing)
+    lengths = (("short", SHORT, is_short_in_soak), ("long", LONG, True))
+    return [
+        pytest.param(
+            tool, *length, id=f"{tool.__name__}-{name}", marks=[missing, *([pytest.mark.soak] if soak else [])]
+        )
+        for name, length, soak in lengths
+    ]
+
+
 @pytest.mark.parametrize(
-    ("statements", "in_a_run"),
-    [pytest.param(*SHORT, id="short"), pytest.param(*LONG, marks=pytest.mark.soak, id="long")],
-)
-@pytest.mark.parametrize(
-    "tool",
+    ("tool", "statements", "in_a_run"),
     [
-        pytest.param(tool, marks=pytest.mark.skipif(bool(tool.missing), reason=tool.missing))
-        for tool in (Wal2json, Debezium, Canal)
+        *lives_of(Debezium, is_short_in_soak=False),
+        # What these tools told of such tables is in test_recorded.py, too.
+        *lives_of(Wal2json, is_short_in_soak=True),
+        *lives_of(Canal, is_short_in_soak=True),
     ],
 )
 def test_a_random_life_of_a_database(tmp_path: Path, tool: type[Any], statements: int, in_a_run: int) -> None:

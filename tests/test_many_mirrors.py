@@ -67,7 +67,7 @@ def statuses(project: Project) -> dict[str, int | None]:
     return {name: one["adapter_response"]["rows"].get("rows") for name, one in results if name.startswith(names)}
 
 
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("storage", ["parquet", pytest.param("delta", marks=pytest.mark.soak), "iceberg"])
 def test_a_database_by_one_rule(tmp_path: Path, storage: str) -> None:
     canal, two, three = Messages(), {"id": INT, "s": TEXT}, {"id": INT, "s": TEXT, "n": "decimal(12,2)"}
     target = {"path": "lake", **STORAGES[storage]}

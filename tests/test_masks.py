@@ -182,7 +182,9 @@ def clean(made: Project) -> bool:
     return holding(made.folder, [PLANTED], ("in", "keyed", "bytes", "dump")) == []
 
 
-@pytest.mark.parametrize("storage", ["parquet", pytest.param("delta", marks=pytest.mark.soak), "iceberg"])
+@pytest.mark.parametrize(
+    "storage", ["parquet", *(pytest.param(other, marks=pytest.mark.soak) for other in ("delta", "iceberg"))]
+)
 def test_no_value_is_anywhere(tmp_path: Path, storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     target = ("-t", storage)
     monkeypatch.setenv("RUNNER_MASK_SECRET", SECRET)

@@ -26,8 +26,6 @@ IN_SEVERAL_RUNS = (
     "dbz_failover",
     "qlik_reload_named",
     "canal_drop_two",
-    "dbz_added_default",
-    "dbz_default_later",
 )
 WITH_HISTORY = ("dbz_second_snapshot", "dms_reload")
 
@@ -83,13 +81,13 @@ def write(project: Project, case: str, number: int, start: int, end: int) -> Non
         project.write({f"in/{case}/{number}.jsonl": "\n".join(told[start:end])})
 
 
-def check(project: Project, cases: Sequence[str]) -> None:
+def check(project: Project, cases: Sequence[str], data_tests: str) -> None:
     expected = {name_of(case, table): rows for case in cases for table, rows in CASES[case]["tables"].items()}
     found: dict[str, list[Any]] = {name: [] for name in expected}
     for row in project.rows(" union all ".join(f"select '{name}' as name, id, s from {name}" for name in expected)):
         found[row["name"]].append([row["id"], row["s"]])
     assert {name: sorted(rows) for name, rows in found.items()} == expected
-    project.run("test", "--data", "-s", "mirrored_* followed_*")
+    project.run("test", "--data", "-s", data_tests)
     assert {name for name, status in project.statuses.items() if status != "pass"} == {
         f"followed_{name_of(case, table)}"
         for case in cases
@@ -103,7 +101,8 @@ def test_in_one_run(tmp_path: Path) -> None:
     for case in CASES:
         write(project, case, 0, 0, len(messages_of(case)))
     project.ok("run", "--exclude", " ".join(VIEWS))
-    check(project, tuple(CASES))
+    # The mirrors were just made of all changes: `mirrored` would do the same once more.
+    check(project, tuple(CASES), "followed_*")
 
 
 @pytest.mark.parametrize(
@@ -121,4 +120,4 @@ def test_in_several_runs(tmp_path: Path, storage: str, cases: tuple[str, ...]) -
         for case, (start, end) in pieces.items():
             write(project, case, run, start, end)
         project.ok("run", "--exclude", " ".join(VIEWS))
-    check(project, cases)
+    check(project, cases, "mirrored_* followed_*")

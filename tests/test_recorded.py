@@ -142,7 +142,10 @@ class Recorded(Project):
 
 @pytest.mark.parametrize(
     ("storage", "runs"),
-    [("parquet", 1), ("delta", 2), *(pytest.param(one, 3, marks=pytest.mark.soak) for one in STORAGES)],
+    [
+        ("delta", 2),
+        *(pytest.param(*one, marks=pytest.mark.soak) for one in (("parquet", 1), *((one, 3) for one in STORAGES))),
+    ],
 )
 def test_mirrors_are_the_tables(tmp_path: Path, storage: str, runs: int) -> None:
     project = project_of(tmp_path, storage)

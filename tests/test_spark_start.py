@@ -14,7 +14,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from runner.engine.start import DEFAULT_OPTIONS, OPTIONS, READ_BY_JAVA, archive, java_options, reading
+from runner.engine.start import DEFAULT_OPTIONS, OPTIONS, READ_BY_JAVA, archive, java_options, reading, settings_of
+from runner.project.inputs import Target
 
 JAVA_OPTIONS = ("-XX:+UseParallelGC", "-XX:-DontCompileHugeMethods", "-XX:MetaspaceSize=256m")
 FOR_LITTLE = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
@@ -200,3 +201,22 @@ def test_java_has_no_second_compiler_where_there_is_little_to_read(
 ) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     assert java_options(settings, is_small_job).split() == expected
+
+
+FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+
+
+@pytest.mark.parametrize(
+    ("path", "own", "expected"),
+    [
+        pytest.param("lake", {}, "FileSystemBasedCheckpointFileManager", id="a folder"),
+        pytest.param("lake", {"spark.master": "spark://x:1"}, "FileSystemBasedCheckpointFileManager", id="a cluster"),
+        pytest.param("s3a://lake/x", {}, None, id="a store"),
+        pytest.param("lake", {FILE_MANAGER: "a.Mine"}, "Mine", id="the target has one"),
+    ],
+)
+def test_files_of_checkpoints_are_renamed_without_processes_in_a_folder(
+    path: str, own: dict[str, str], expected: str | None
+) -> None:
+    chosen = settings_of(Target("t", path, spark=own)).get(FILE_MANAGER)
+    assert (chosen and chosen.rsplit(".", 1)[1]) == expected

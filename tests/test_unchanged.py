@@ -71,7 +71,9 @@ def told(err: str) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("storage", ["parquet", "delta", "iceberg"])
+@pytest.mark.parametrize(
+    "storage", ["parquet", *(pytest.param(other, marks=pytest.mark.soak) for other in ("delta", "iceberg"))]
+)
 def test_a_run_of_which_nothing_has_changed_starts_no_spark(tmp_path: Path, storage: str, quiet: Quiet) -> None:
     target, made = ("-t", storage), Project(tmp_path / "made", FILES)
     assert quiet(made, "run", *target) is None

@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 from runner.contract import SQL_SETTINGS
 from runner.engine.errors import QueryFailed, SparkGone, query_errors, spark_gone
 from runner.errors import RunnerError, from_here
+from runner.files import is_uri
 from runner.project.inputs import Target
 
 OPTIONS, DEFAULT_OPTIONS = "spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions"
@@ -76,6 +77,15 @@ LOCAL_SETTINGS = {
     "spark.buffer.pageSize": "2m",
     # Only the heartbeat tells how many rows a query has read so far.
     "spark.executor.heartbeatInterval": "1s",
+}
+
+# Settings for tables and checkpoints in a folder.
+FOLDER_SETTINGS = {
+    # Spark's other class renames files of checkpoints through an interface of Hadoop that starts four processes for
+    # each: in Java alone it cannot see whether a file is a link. In a folder both classes rename in one step.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
 }
 
 
@@ -131,22 +141,33 @@ def end_jvm(seconds: float = SECONDS_TO_END) -> None:
 
 def started(target: Target, log: Path, is_small_job: bool = False) -> SparkSession:
     """Starts a new JVM; returns a session in it."""
-    is_local = str(target.spark.get("spark.master", "local")).startswith("local")
-    settings = {
-        **SETTINGS,
-        **(LOCAL_SETTINGS if is_local else {}),
-        "spark.sql.warehouse.dir": target.at("_catalog"),
-        **target.spark,
-        **SQL_SETTINGS,
-    }
-    settings[OPTIONS] = java_options(target.spark, is_small_job)
-    conf = SparkConf().setAppName("runner").setAll(list(settings.items()))
+    conf = SparkConf().setAppName("runner").setAll(list(settings_of(target, is_small_job).items()))
     with _start_explained(log):
         _launch(conf, log)
         session = SparkSession.builder.config(conf=conf).getOrCreate()
-    if is_local and "spark.pyspark.python" not in target.spark:
+    if _is_local(target) and "spark.pyspark.python" not in target.spark:
         session.sparkContext.pythonExec = sys.executable
     return session
+
+
+def settings_of(target: Target, is_small_job: bool = False) -> dict[str, str]:
+    """Returns the settings with which a JVM is started for a target. Those of the target win over those that are chosen
+    here, but not over those that compiled SQL relies on.
+    """
+    return {
+        **SETTINGS,
+        **(LOCAL_SETTINGS if _is_local(target) else {}),
+        **({} if is_uri(target.path) else FOLDER_SETTINGS),
+        "spark.sql.warehouse.dir": target.at("_catalog"),
+        **target.spark,
+        **SQL_SETTINGS,
+        OPTIONS: java_options(target.spark, is_small_job),
+    }
+
+
+def _is_local(target: Target) -> bool:
+    """Returns True if Spark runs on this machine only."""
+    return str(target.spark.get("spark.master", "local")).startswith("local")
 
 
 def java_options(settings: Mapping[str, str], is_small_job: bool) -> str:
