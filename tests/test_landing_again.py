@@ -113,7 +113,9 @@ def state(made: Project, *target: str) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in rows}
 
 
-@pytest.mark.parametrize("storage", ["parquet", pytest.param("delta", marks=pytest.mark.soak), "iceberg"])
+@pytest.mark.parametrize(
+    "storage", ["parquet", *(pytest.param(other, marks=pytest.mark.soak) for other in ("delta", "iceberg"))]
+)
 def test_what_lands_once_more(tmp_path: Path, storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     target = ("-t", storage)
     made = project(tmp_path / "made", WRONG)

@@ -5,7 +5,6 @@ database had it, in one run and in several.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,12 +20,6 @@ from tests.topic_records import Record, record, write_topic
 pytestmark = pytest.mark.usefixtures("spark", "interpreted")
 BY_HAND = Path(__file__).parent / "mirrors"
 CASES: dict[str, dict[str, Any]] = yaml.safe_load((BY_HAND / "cases.yml").read_text())
-IN_SEVERAL_RUNS = (
-    "dbz_second_snapshot",
-    "dbz_failover",
-    "qlik_reload_named",
-    "canal_drop_two",
-)
 WITH_HISTORY = ("dbz_second_snapshot", "dms_reload")
 
 
@@ -44,14 +37,14 @@ def name_of(case: str, table: str) -> str:
     return f"{case}__{table.split('.')[-1]}".lower()
 
 
-def project_of(folder: Path, storage: str, cases: Sequence[str]) -> Project:
+def project_of(folder: Path, storage: str) -> Project:
     sources = [
         {
             "name": case,
             "format": CASES[case]["format"],
             ("table" if isinstance(messages_of(case)[0], Record) else "files"): f"in/{case}",
         }
-        for case in cases
+        for case in CASES
     ]
     mirrors = [
         {
@@ -62,7 +55,7 @@ def project_of(folder: Path, storage: str, cases: Sequence[str]) -> Project:
             "history": case in WITH_HISTORY,
             "data_tests": ["mirrored"],
         }
-        for case in cases
+        for case in CASES
         for table in CASES[case]["tables"]
     ]
     told = {**yaml.safe_load(TARGETS), "target": storage, "sources": sources}
@@ -81,8 +74,8 @@ def write(project: Project, case: str, number: int, start: int, end: int) -> Non
         project.write({f"in/{case}/{number}.jsonl": "\n".join(told[start:end])})
 
 
-def check(project: Project, cases: Sequence[str], data_tests: str) -> None:
-    expected = {name_of(case, table): rows for case in cases for table, rows in CASES[case]["tables"].items()}
+def check(project: Project, data_tests: str) -> None:
+    expected = {name_of(case, table): rows for case in CASES for table, rows in CASES[case]["tables"].items()}
     found: dict[str, list[Any]] = {name: [] for name in expected}
     for row in project.rows(" union all ".join(f"select '{name}' as name, id, s from {name}" for name in expected)):
         found[row["name"]].append([row["id"], row["s"]])
@@ -90,34 +83,28 @@ def check(project: Project, cases: Sequence[str], data_tests: str) -> None:
     project.run("test", "--data", "-s", data_tests)
     assert {name for name, status in project.statuses.items() if status != "pass"} == {
         f"followed_{name_of(case, table)}"
-        for case in cases
+        for case in CASES
         for table in CASES[case]["tables"]
         if not CASES[case].get("is_followed", True)
     }
 
 
 def test_in_one_run(tmp_path: Path) -> None:
-    project = project_of(tmp_path, "parquet", tuple(CASES))
+    project = project_of(tmp_path, "parquet")
     for case in CASES:
         write(project, case, 0, 0, len(messages_of(case)))
     project.ok("run", "--exclude", " ".join(VIEWS))
     # The mirrors were just made of all changes: `mirrored` would do the same once more.
-    check(project, tuple(CASES), "followed_*")
+    check(project, "followed_*")
 
 
-@pytest.mark.parametrize(
-    ("storage", "cases"),
-    [
-        ("delta", IN_SEVERAL_RUNS),
-        pytest.param("delta", tuple(CASES), marks=pytest.mark.soak),
-        pytest.param("iceberg", tuple(CASES), marks=pytest.mark.soak),
-    ],
-)
-def test_in_several_runs(tmp_path: Path, storage: str, cases: tuple[str, ...]) -> None:
-    project = project_of(tmp_path, storage, cases)
-    lengths = {case: len(messages_of(case)) for case in cases}
+@pytest.mark.soak
+@pytest.mark.parametrize("storage", ["delta", "iceberg"])
+def test_in_several_runs(tmp_path: Path, storage: str) -> None:
+    project = project_of(tmp_path, storage)
+    lengths = {case: len(messages_of(case)) for case in CASES}
     for run, pieces in enumerate(random_pieces(lengths, 2, Random(storage))):
         for case, (start, end) in pieces.items():
             write(project, case, run, start, end)
         project.ok("run", "--exclude", " ".join(VIEWS))
-    check(project, cases, "mirrored_* followed_*")
+    check(project, "mirrored_* followed_*")

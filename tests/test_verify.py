@@ -519,7 +519,7 @@ def test_the_page_shows_what_comes_out(tmp_path: Path) -> None:
     assert texts[0] in shown[0] and texts[1] == shown[1]
 
 
-@pytest.mark.parametrize("storage", ["delta", "iceberg"])
+@pytest.mark.parametrize("storage", [pytest.param("delta", marks=pytest.mark.soak), "iceberg"])
 def test_results_are_kept_in_other_storages(lean: None, tmp_path: Path, storage: str) -> None:
     """What was found of one mirror stays when another is verified."""
     common = {"database": "shop", "type": "INSERT", "es": 1, "ts": 1, "pkNames": ["id"]}
