@@ -59,20 +59,22 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 
 @pytest.fixture(scope="module")
-def interpreted(spark: Spark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def interpreted(spark: Spark) -> Iterator[None]:
     """For tests of where rows go, not of what is in them: queries of this module are not compiled, neither in this
     process nor in those that it starts.
     """
     from runner.engine.session import INTERPRETED
+    from runner.engine.start import SUBMIT
 
-    folder = tmp_path_factory.mktemp("conf")
-    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in INTERPRETED.items()))
     # What new sessions of this JVM begin with.
     defaults = spark.session._jsc.sc().conf()
     for name, value in INTERPRETED.items():
         defaults.set(name, value)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_CONF_DIR", str(folder))
+        # With a folder of settings of their own these processes could not read the archive of Spark's classes.
+        patch.setenv(
+            SUBMIT, " ".join([*(f"--conf {name}={value}" for name, value in INTERPRETED.items()), "pyspark-shell"])
+        )
         yield
     for name in INTERPRETED:
         defaults.remove(name)
