@@ -378,13 +378,16 @@ struct({% for column in mirror.key_columns %}{{ typed(sent_key_after(column.name
     op = 'update' and key_before <> key_after as moved
 {%- endmacro -%}
 {%- macro keys_by_row(mirror) -%}
-struct(key_text({{ declared_part(mirror, 'if(op = \'delete\', before, after)') }}) as row) as key_after,
-    struct(key_text({{ declared_part(mirror, 'before') }}) as row) as key_before,
+struct({{ declared_text(mirror, 'if(op = \'delete\', before, after)') }} as row) as key_after,
+    struct({{ declared_text(mirror, 'before') }} as row) as key_before,
     op = 'update' and coalesce(key_before <> key_after, false) as moved
 {%- endmacro -%}
 {%- macro keys_by_change(mirror) -%} struct(rank, seq) as key_after, key_after as key_before, false as moved {%- endmacro -%}
 {%- macro keys_by_nothing(mirror) -%} {{ keys_by_change(mirror) }} {%- endmacro -%}
 
+{%- macro declared_text(mirror, image) -%}
+to_json(map_from_entries(array_sort(map_entries({{ declared_part(mirror, image) }}))))
+{%- endmacro -%}
 {%- macro declared_part(mirror, image) -%}
 map_filter({{ image }}, (c, v) -> c in ({{ mirror.columns | map(attribute='name') | map('sql_text') | join(', ') }}))
 {%- endmacro -%}
