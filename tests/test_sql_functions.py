@@ -259,11 +259,12 @@ def test_no_argument_has_a_lambda_in_models_and_mirrors() -> None:
     assert refused_in(nodes) == {}
 
 
-@pytest.mark.parametrize("zone", ["+08:00", "Europe/Berlin"])
-def test_no_argument_has_a_lambda_where_local_times_have_a_zone(zone: str) -> None:
+def test_no_argument_has_a_lambda_where_local_times_have_a_zone() -> None:
     renderer, formats = Renderer([ROOT / "macros"], MACRO_GLOBALS), FormatFolders((ROOT / "formats",))
-    built_in, names = Library(renderer), [path.stem for path in (ROOT / "formats").glob("*.yml")]
-    compiled = {name: compile_format(renderer.call, formats.load(name), name, zone) for name in names}
+    # This one is only what another format is extended with.
+    names = sorted({path.stem for path in (ROOT / "formats").glob("*.yml")} - {"oms_before_3_3"})
+    compiled = {name: compile_format(renderer.call, formats.load(name), name, "Europe/Berlin") for name in names}
+    built_in = Library(renderer)
     assert refused_in({name: built_in.complete(node) for name, node in compiled.items()}) == {}
 
 
