@@ -623,11 +623,13 @@ if(map_contains_key(told, {{ text(column.name) }}) or not coalesce(array_contain
 
 {#- The values that are not in the typed columns though they were told; laid over a row, also those of `own_row`. -#}
 {%- macro unfit_alone(mirror, over='') -%} {{ macro('unfit_of_' ~ mirror.ways.types)(mirror) }} {%- endmacro -%}
-{%- macro unfit_over(mirror, over) -%} if({{ over }}, unfit_then(own_row._unfit, told, {{ unfit_alone(mirror) }}), {{ unfit_alone(mirror) }}) {%- endmacro -%}
+{%- macro unfit_over(mirror, over) -%} if({{ over }}, unfit_then(own_row._unfit, told, {{ macro('missing_of_' ~ mirror.ways.types)(mirror) }}), {{ unfit_alone(mirror) }}) {%- endmacro -%}
 {%- macro unfit_of_texts(mirror) -%} cast(null as map<string,string>) {%- endmacro -%}
-{%- macro unfit_of_values(mirror) -%}
-unfit_columns(told, array(
-    {{ mirror.columns | rejectattr('is_key') | rejectattr('type', 'equalto', 'string') | each('unfit_column') | in_lines(4) }}))
+{%- macro missing_of_texts(mirror) -%} cast(null as array<string>) {%- endmacro -%}
+{%- macro unfit_of_values(mirror) -%} unfit_columns(told, {{ missing_of_values(mirror) }}) {%- endmacro -%}
+{%- macro missing_of_values(mirror) -%}
+array(
+    {{ mirror.columns | rejectattr('is_key') | rejectattr('type', 'equalto', 'string') | each('unfit_column') | in_lines(4) }})
 {%- endmacro -%}
 {%- macro unfit_column(column) -%} if(row.{{ name(column.name) }} is null, {{ text(column.name) }}, null) {%- endmacro -%}
 
