@@ -8,7 +8,7 @@ from itertools import pairwise
 from runner.project.sql_functions import SqlFunction
 from runner.sql_text import Token, tokens
 
-# Functions of Spark that have a lambda of which their call shows nothing.
+# Functions of Spark that it makes of others with a lambda. Arguments do without them.
 OF_SPARK = frozenset({"array_compact", "array_sort"})
 
 
