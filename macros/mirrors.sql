@@ -378,13 +378,16 @@ struct({% for column in mirror.key_columns %}{{ typed(sent_key_after(column.name
     op = 'update' and key_before <> key_after as moved
 {%- endmacro -%}
 {%- macro keys_by_row(mirror) -%}
-struct(key_text({{ declared_part(mirror, 'if(op = \'delete\', before, after)') }}) as row) as key_after,
-    struct(key_text({{ declared_part(mirror, 'before') }}) as row) as key_before,
+struct({{ declared_text(mirror, 'if(op = \'delete\', before, after)') }} as row) as key_after,
+    struct({{ declared_text(mirror, 'before') }} as row) as key_before,
     op = 'update' and coalesce(key_before <> key_after, false) as moved
 {%- endmacro -%}
 {%- macro keys_by_change(mirror) -%} struct(rank, seq) as key_after, key_after as key_before, false as moved {%- endmacro -%}
 {%- macro keys_by_nothing(mirror) -%} {{ keys_by_change(mirror) }} {%- endmacro -%}
 
+{%- macro declared_text(mirror, image) -%}
+to_json(map_from_entries(array_sort(map_entries({{ declared_part(mirror, image) }}))))
+{%- endmacro -%}
 {%- macro declared_part(mirror, image) -%}
 map_filter({{ image }}, (c, v) -> c in ({{ mirror.columns | map(attribute='name') | map('sql_text') | join(', ') }}))
 {%- endmacro -%}
@@ -620,11 +623,13 @@ if(map_contains_key(told, {{ text(column.name) }}) or not coalesce(array_contain
 
 {#- The values that are not in the typed columns though they were told; laid over a row, also those of `own_row`. -#}
 {%- macro unfit_alone(mirror, over='') -%} {{ macro('unfit_of_' ~ mirror.ways.types)(mirror) }} {%- endmacro -%}
-{%- macro unfit_over(mirror, over) -%} if({{ over }}, unfit_then(own_row._unfit, told, {{ unfit_alone(mirror) }}), {{ unfit_alone(mirror) }}) {%- endmacro -%}
+{%- macro unfit_over(mirror, over) -%} if({{ over }}, unfit_then(own_row._unfit, told, {{ macro('missing_of_' ~ mirror.ways.types)(mirror) }}), {{ unfit_alone(mirror) }}) {%- endmacro -%}
 {%- macro unfit_of_texts(mirror) -%} cast(null as map<string,string>) {%- endmacro -%}
-{%- macro unfit_of_values(mirror) -%}
-unfit_columns(told, array(
-    {{ mirror.columns | rejectattr('is_key') | rejectattr('type', 'equalto', 'string') | each('unfit_column') | in_lines(4) }}))
+{%- macro missing_of_texts(mirror) -%} cast(null as array<string>) {%- endmacro -%}
+{%- macro unfit_of_values(mirror) -%} unfit_columns(told, {{ missing_of_values(mirror) }}) {%- endmacro -%}
+{%- macro missing_of_values(mirror) -%}
+array(
+    {{ mirror.columns | rejectattr('is_key') | rejectattr('type', 'equalto', 'string') | each('unfit_column') | in_lines(4) }})
 {%- endmacro -%}
 {%- macro unfit_column(column) -%} if(row.{{ name(column.name) }} is null, {{ text(column.name) }}, null) {%- endmacro -%}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from runner.compile.compiled import CompiledNode
 from runner.compile.library import Library
 from runner.compile.nodes import compile_nodes
 from runner.run.workspace import ProjectArguments, Selection, Workspace
@@ -16,14 +17,17 @@ PAGE = FOLDER.parent.parent / "docs/formats.md"
 SHOWN = re.compile(r"(?<=<!-- begin: the model of the source canal -->\n```sql\n).*(?=```\n<!-- end -->)", re.DOTALL)
 
 
-def compiled() -> dict[str, str]:
-    """File name -> SQL of all models of the project in tests/compiled, which are those of its sources and the views
-    over them.
-    """
+def nodes() -> dict[str, CompiledNode]:
+    """Name -> all models of the project in tests/compiled, which are those of its sources and the views over them."""
     workspace = Workspace(ProjectArguments(project_dir=FOLDER))
-    nodes = workspace.chosen(Selection(select=("resource_type:model",)))
-    compiled = compile_nodes(nodes, workspace.templates, workspace.formats, Library(workspace.templates.renderer))
-    return {f"{node.name}.sql": compiled.nodes[node.name].sql.rstrip() + "\n" for node in nodes}
+    models = workspace.chosen(Selection(select=("resource_type:model",)))
+    compiled = compile_nodes(models, workspace.templates, workspace.formats, Library(workspace.templates.renderer))
+    return {model.name: compiled.nodes[model.name] for model in models}
+
+
+def compiled() -> dict[str, str]:
+    """File name -> SQL of these models."""
+    return {f"{name}.sql": node.sql.rstrip() + "\n" for name, node in nodes().items()}
 
 
 def written() -> dict[str, str]:

@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from runner.compile.compiled import CompiledNode
 from runner.compile.library import Library
+from runner.compile.query import compile_format
 from runner.contract import MACRO_GLOBALS
 from runner.errors import RunnerError
 from runner.project.sql_functions import Argument, SqlFunction, printed_functions, read_functions
 from runner.render import Renderer
+from runner.spec.formats import FormatFolders
 from runner.sql_text import names_called
+from tests import snapshots
+from tests.lambdas import refused
 from tests.pages import ROOT
 
 MADE = re.compile(r"^create or replace temporary function (\S+?)\(", re.MULTILINE)
@@ -228,6 +233,39 @@ def test_several_mistakes_are_told_together(project, runner) -> None:
 def test_check_reads_the_tests_of_functions(project, runner) -> None:
     project({"macros/functions/f.yml": "functions:\n  columns_of: [{given: [a], expect: b}]"})
     assert "error[unit-test-given]" in runner("check").err
+
+
+# --- no argument has a lambda, which Spark 4.2 refuses (docs/sql.md, "Limits of Spark")
+
+
+def refused_in(nodes: dict[str, CompiledNode]) -> dict[str, list[str]]:
+    """Node or function -> the functions that it calls with lambdas."""
+    return {
+        f"{name}: {called}": found
+        for name, node in nodes.items()
+        for called, text in [("", node.sql), *((one.name, one.text) for one in node.sql_functions)]
+        if (found := refused(text, node.sql_functions))
+    }
+
+
+def test_no_argument_has_a_lambda_in_built_in_functions() -> None:
+    functions = Library(Renderer([ROOT / "macros"], MACRO_GLOBALS)).all()
+    assert {one.name: found for one in functions if (found := refused(one.text, functions))} == {}
+
+
+def test_no_argument_has_a_lambda_in_models_and_mirrors() -> None:
+    nodes = snapshots.nodes()
+    assert all(nodes[name].sql_functions for name in ("canal_to_changelog", "mirror_of_orders"))
+    assert refused_in(nodes) == {}
+
+
+def test_no_argument_has_a_lambda_where_local_times_have_a_zone() -> None:
+    renderer, formats = Renderer([ROOT / "macros"], MACRO_GLOBALS), FormatFolders((ROOT / "formats",))
+    # This one is only what another format is extended with.
+    names = sorted({path.stem for path in (ROOT / "formats").glob("*.yml")} - {"oms_before_3_3"})
+    compiled = {name: compile_format(renderer.call, formats.load(name), name, "Europe/Berlin") for name in names}
+    built_in = Library(renderer)
+    assert refused_in({name: built_in.complete(node) for name, node in compiled.items()}) == {}
 
 
 # --- the built-in functions and their page

@@ -70,20 +70,26 @@ case{% for verdicts, value in pairs %} when verdict {{ one_of(verdicts) }} then 
 {#- A number without its lowest bits. -#}
 {%- macro shifted(sent, bits) -%} cast(shiftright(try_cast({{ sent }} as bigint), {{ bits }}) as string) {%- endmacro -%}
 
-{#- Local time in a zone, as an instant; null for a time that the zone's clocks skipped. -#}
-{%- macro local_time(sent, zone) -%}
-if({{ sent }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?\\z'{% if zone.may_skip %} and {{ was_there(sent, zone) }}{% endif %}, {{ in_zone(sent, zone) }}, null)
+{#- Local time in a zone, as the instant that the caller prints; null for a time that the zone's clocks skipped. -#}
+{%- macro local_time(sent, zone, instant) -%}
+if({{ sent }} rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?\\z'{% if zone.may_skip %} and {{ was_there(sent, zone) }}{% endif %}, {{ instant }}, null)
+{%- endmacro -%}
+
+{#- The body of a function that reads local times. It has no lambda: calls of such a function are arguments of others. -#}
+{%- macro instant_of_clock(zone) -%}
+{{ local_time('clock', zone, 'instant_within_years(' ~ instant_at('clock', zone) ~ ')') }}
 {%- endmacro -%}
 
 {#- The instant of a wall clock `YYYY-MM-DD HH:MM:SS[.f]` in a zone, or null. -#}
-{%- macro in_zone(sent, zone) -%}
-{%- call in_years() -%}
+{%- macro in_zone(sent, zone) -%} {%- call in_years() -%} {{ instant_at(sent, zone) }} {%- endcall -%} {%- endmacro -%}
+
+{#- The same, also before the year 1 and after 9999. -#}
+{%- macro instant_at(sent, zone) -%}
 {%- if zone.offset is none -%}
 try_cast(concat(replace({{ sent }}, 'T', ' '), {{ text(' ' ~ zone.name) }}) as timestamp)
 {%- else -%}
 timestamp_micros(unix_micros(try_cast({{ sent }} as timestamp)) {{ '-' if zone.is_ahead else '+' }} {{ zone.offset }})
 {%- endif -%}
-{%- endcall -%}
 {%- endmacro -%}
 
 {#- The timestamp that the caller prints, or null if it is not in the years 1 to 9999. -#}
@@ -93,7 +99,7 @@ get(filter(array({{ caller() }}), t -> t between timestamp'0001-01-01 00:00:00Z'
 
 {#- Whether a local time existed: a zone with daylight saving has gaps. -#}
 {%- macro was_there(sent, zone) -%}
-cast(from_utc_timestamp({{ in_zone('left(' ~ sent ~ ', 19)', zone) }}, {{ text(zone.name) }}) as string) = replace(left({{ sent }}, 19), 'T', ' ')
+cast(from_utc_timestamp({{ instant_at('left(' ~ sent ~ ', 19)', zone) }}, {{ text(zone.name) }}) as string) = replace(left({{ sent }}, 19), 'T', ' ')
 {%- endmacro -%}
 
 {#- Of the numbers at the end of a text, the one at an index. -#}

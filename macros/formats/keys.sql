@@ -11,8 +11,9 @@ coalesce({% for names in others %}nullif({{ names }}, cast(array() as array<stri
 
 {%- macro names_by_position(indexes, names) -%} transform({{ indexes }}, i -> get({{ names }}, try_cast(i as int))) {%- endmacro -%}
 
-{%- macro names_of_objects(objects, member) -%} transform({{ objects }}, c -> c.{{ member }}) {%- endmacro -%}
-{%- macro flagged_objects(objects, flag) -%} filter({{ objects }}, c -> c.{{ flag }} = 'true') {%- endmacro -%}
+{#- Names as the function key_columns has them, which cannot be given what is filtered: no argument of a SQL function has a lambda. -#}
+{%- macro columns_among(names, hidden) -%} array_except({{ names }}, {{ hidden }}) {%- endmacro -%}
+{%- macro flagged_objects(objects, flag, member) -%} filter({{ objects }}, c -> c.{{ flag }} = 'true' and c.{{ member }} is not null) {%- endmacro -%}
 {%- macro flagged_members(members, flag) -%} map_filter({{ members }}, (n, c) -> c.{{ flag }} = 'true') {%- endmacro -%}
 
 {%- macro split_names(sent, separator) -%} split(nullif({{ sent }}, ''), {{ split_pattern(separator) }}, -1) {%- endmacro -%}

@@ -36,7 +36,11 @@ case
       {%- endfor %} end
 {%- endmacro -%}
 {%- macro given_by_function(called, image) -%}
-{{ text(called[0]) }}, {{ called[1] }}({{ image }}[get(filter(map_keys({{ image }}), c -> lower(c) = {{ text(called[0]) }}), 0)])
+{{ text(called[0]) }}, {{ called[1] }}(small_{{ image }}[{{ text(called[0]) }}])
+{%- endmacro -%}
+{#- An image with names in small letters, each with the value of the first column that is called so. -#}
+{%- macro in_small_letters(image) -%}
+transform_keys(map_from_entries(reverse(map_entries({{ image }}))), (c, v) -> lower(c))
 {%- endmacro -%}
 {%- macro no_given() -%} cast(map() as map<string,string>) {%- endmacro -%}
 

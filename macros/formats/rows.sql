@@ -88,7 +88,7 @@ transform_keys(map_filter({{ sent }}, (c, v) -> startswith(c, {{ text(prefix) }}
 
 {%- macro if_usable(columns) -%} if(reason is null, {{ columns }}, null) {%- endmacro -%}
 
-{%- macro part_of_key(verdicts, columns) -%} if(verdict {{ one_of(verdicts) }}, key_part({{ columns }}, key_names), {{ columns }}) {%- endmacro -%}
+{%- macro part_of_key(verdicts, part, columns) -%} if(verdict {{ one_of(verdicts) }}, {{ part }}, {{ columns }}) {%- endmacro -%}
 
 {%- macro placeholders(texts) -%} array({{ texts | map('sql_text') | list | in_lines(6) }}) {%- endmacro -%}
 

@@ -9,6 +9,12 @@ if({{ lists | each('is_missing') | join(' and ') }}, null, {{ called_in_lines('m
 
 {%- macro types_of_objects(objects, type) -%} transform_values({{ objects }}, (c, t) -> {{ type }}) {%- endmacro -%}
 
+{#- What the function table_columns does with types: of equal names the last counts, and hidden members are no columns. -#}
+{%- macro types_once(types, has_hidden) -%}
+{%- if has_hidden -%} map_filter(map_concat({{ types }}), (c, t) -> array_contains(hidden, c) is not true)
+{%- else -%} map_concat({{ types }}) {%- endif -%}
+{%- endmacro -%}
+
 {%- macro chosen_list(lists, member, value, below) -%}
 get(filter({{ lists }}, f -> f.{{ member }} = {{ text(value) }}), 0).{{ below }}
 {%- endmacro -%}

@@ -50,7 +50,7 @@ if({{ zone }} = 'Z' or length({{ zone }}) > 6, {{ zone }}, concat(left({{ zone }
 
 {%- macro zoned_without(zone) -%}
 {%- if not zone -%} if({{ is_possible('t.clock') }}, concat(t.clock, t.fraction), null)
-{%- else -%} concat(replace(cast({{ local_time('t.clock', zone) }} as string), ' ', 'T'), t.fraction, 'Z')
+{%- else -%} concat(replace(cast({{ local_time('t.clock', zone, in_zone('t.clock', zone)) }} as string), ' ', 'T'), t.fraction, 'Z')
 {%- endif -%}
 {%- endmacro -%}
 

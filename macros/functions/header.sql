@@ -42,10 +42,16 @@ create function instant_with_offset(
   text string comment 'a date and a time of day in the way of ISO 8601, with an offset from UTC or Z')
 returns timestamp
 comment 'The instant, up to the year 9999, without what is below a microsecond; null for another text, also for one without offset.'
-return get(filter(array(try_cast(if(
+return instant_within_years(try_cast(if(
     text rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})? ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)\\z',
     regexp_replace(text, ' ?(Z|[+-][0-9]{2}):?((?:[0-9]{2})?)\\z', if(right(text, 1) = 'Z', 'Z', if(text rlike '[+-][0-9]{2}\\z', '$1:00', '$1:$2'))),
-    null) as timestamp)), t -> t between timestamp'0001-01-01 00:00:00Z' and timestamp'9999-12-31 23:59:59.999999Z'), 0);
+    null) as timestamp));
+
+create function instant_within_years(
+  instant timestamp comment 'an instant')
+returns timestamp
+comment 'The instant, if it is in the years 1 to 9999.'
+return if(instant between timestamp'0001-01-01 00:00:00Z' and timestamp'9999-12-31 23:59:59.999999Z', instant, null);
 
 create function number_of_lsn(
   text string comment 'the place in a log: hexadecimal numbers with a slash between two, or colons between three')

@@ -123,7 +123,7 @@ create function listed_names(
   is_other boolean comment 'whether it was a number, true or false')
 returns array<string>
 comment 'The names of a key: a list as it is, and a bare text as a list of one; null for any other value and for an empty text.'
-return {{ names_listed('names', 'name', 'is_other') }};
+return coalesce(names, if(left(name, 1) not in ('', '{') and not is_other, array(name), null));
 
 -- A lambda has the values, so that Spark splits their text only for keys that are not in the images.
 create function key_with_values(
@@ -137,13 +137,19 @@ return get(transform(array(values), found ->
   if(size(names) > 0 and size(array_compact(array_distinct(names))) = size(names) and size(found) = size(names),
     map_from_arrays(names, transform(names, (c, i) -> if(map_contains_key(coalesce(image, other), c), coalesce(image, other)[c], get(found, i)))), null)), 0);
 
+-- A lambda has the columns, so that Spark finds them once.
 create function key_part(
-  image map<string,string> comment 'an image of which only the columns of the key count',
+  members map<string,string> comment 'the members of a row of which only the columns of the key count',
+  types map<string,string> comment 'members that are known to be columns, or null',
+  hidden array<string> comment 'names of members that are no columns; nulls among them do not count',
+  unsent array<string> comment 'texts that stand for a value that was not sent, or null',
   names array<string> comment 'the columns of the key, or null')
 returns map<string,string>
-comment 'The columns of the key in the image; without names, the columns that are not null; the whole image if a column beyond the key has a value.'
-return if(exists(map_entries(image), e -> e.value is not null and not array_contains(names, e.key)), image,
-  map_filter(image, (c, v) -> if(names is null, v is not null, array_contains(names, c))));
+comment 'The columns of the key among those that were sent; without names, the columns that are not null; all that were sent if a column beyond the key has a value.'
+return get(transform(array(table_columns(members, types, hidden)), image ->
+  if(exists(map_entries(image), e -> e.value is not null and array_contains(unsent, e.value) is not true and not array_contains(names, e.key)),
+    map_filter(image, (c, v) -> array_contains(unsent, v) is not true),
+    map_filter(image, (c, v) -> array_contains(unsent, v) is not true and if(names is null, v is not null, array_contains(names, c))))), 0);
 
 create function object_of_key(
   text string comment 'the key of a record of a topic, in JSON',
@@ -156,7 +162,8 @@ return coalesce(
 
 create function members_of_key(
   text string comment 'the key of a record of a topic',
-  roots array<string> comment 'the members that may hold the key columns, if they are objects')
+  roots array<string> comment 'the members that may hold the key columns, if they are objects',
+  hidden array<string> comment 'names of members that are no columns; nulls among them do not count')
 returns array<string>
-comment 'The names of the members of the key, or of the first of its roots; null if the text is no object.'
-return map_keys(object_of_key(text, roots));
+comment 'The names of the members of the key, or of the first of its roots, that are columns, each once; null if the text is no object.'
+return array_except(map_keys(object_of_key(text, roots)), coalesce(hidden, array()));

@@ -43,11 +43,12 @@ return if(size(parts) = 0,
 create function unfit_then(
   before map<string,string> comment 'the values that did not fit, or null',
   told map<string,string> comment 'the columns that a change tells, among others',
-  now map<string,string> comment 'those of its values that do not fit, or null')
+  missing array<string> comment 'the columns that are null in the row after it; nulls among them do not count')
 returns map<string,string>
 comment 'The values that do not fit after a change that tells single columns; null if there are none.'
 return get(filter(
-  array(map_concat(map_filter(coalesce(before, map()), (c, v) -> not coalesce(map_contains_key(told, c), false)), coalesce(now, map()))),
+  array(map_concat(map_filter(coalesce(before, map()), (c, v) -> not coalesce(map_contains_key(told, c), false)),
+    coalesce(unfit_columns(told, missing), map()))),
   m -> size(m) > 0), 0);
 
 create function unfit_columns(

@@ -134,7 +134,15 @@ class ColumnTypes:
             sent = self.sql("types_together", lists, list(map(self._at, reversed(self.places))))
         else:
             sent = self.header.first(map(self._at, self.places))
-        return self.rows.table_columns(sent) if forms - {"list", "chosen"} else sent
+        if forms <= {"list", "chosen"}:
+            return sent
+        return self.sql("types_once", sent, self.spec.drop) if self._have_lambdas else self.rows.table_columns(sent)
+
+    @property
+    def _have_lambdas(self) -> bool:
+        """True if the SQL of the types has lambdas, which no argument of a SQL function may have."""
+        forms = {"objects", "beside", *(("text",) if self.written.value else ())}
+        return any(place.form in forms for place in self.places)
 
     def of_message(self) -> str:
         """Prints the types of a row. A DDL has the types of its table, unless these stand in the images of rows."""

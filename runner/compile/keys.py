@@ -62,12 +62,16 @@ class Keys:
             return self.sql("names_by_position", self.header.field(key.indexes), self.header.field(key.names[0]))
         if key.split and key.values:
             return self._split(key.names, key)
+        if key.members == (RECORD_KEY,):
+            return self.sql(
+                "called", "members_of_key", ["origin.key", self.sql("texts_of", self.roots), self.rows.hidden]
+            )
+        if key.flag:
+            return self.sql("columns_among", self._listed(key), self.rows.hidden)
         return self.sql("called", "key_columns", [self._listed(key), self.rows.hidden])
 
     def _listed(self, key: Key) -> str:
         """Prints the names of a key as a list that may still have nulls and members that are not columns."""
-        if key.members == (RECORD_KEY,):
-            return self.sql("called", "members_of_key", ["origin.key", self.sql("texts_of", self.roots)])
         if key.members:
             return self._members(key, self.header.field(key.members))
         if key.split:
@@ -79,8 +83,9 @@ class Keys:
     def _members(self, key: Key, found: str) -> str:
         """Prints the names of members, or of objects in a list; with a flag, of those in which the flag is true."""
         if key.member:
-            objects = self.sql("flagged_objects", found, quoted(key.flag)) if key.flag else found
-            return self.sql("names_of_objects", objects, quoted(key.member))
+            member = quoted(key.member)
+            objects = self.sql("flagged_objects", found, quoted(key.flag), member) if key.flag else found
+            return self.sql("member_of", objects, member)
         flagged = self.sql("flagged_members", found, quoted(key.flag)) if key.flag else found
         return self.sql("called", "map_keys", [flagged])
 

@@ -17,6 +17,7 @@ from runner.spec.words import Format
 # The entries of `meta` that hold images of rows, in JSON, and others that may hold any text.
 IMAGES_IN_META = ("other_image", "where", "defaults")
 TEXTS_IN_META = ("content", "ddl_meta", "extra", "tags")
+SIDES = ("before", "after")
 # The name of the step with the messages as they came.
 OPENED = "opened"
 
@@ -48,8 +49,14 @@ class Masks:
         """Returns the steps that hide values in the columns of the contract; `meta` are the entries that may be in
         `meta`.
         """
-        yield Step("rows", "The rows of the changelog, with all values.", "", contract)
-        given = {f"given_{side}": self._given(side) for side in ("before", "after")}
+        called = [(table, columns) for table in self.tables if (columns := functions_of(table))]
+        # No argument of a SQL function has a lambda: the functions get values that the step before has found.
+        small = {f"small_{side}": self.sql("in_small_letters", side) for side in SIDES} if called else {}
+        yield Step("rows", "The rows of the changelog, with all values.", "", {**contract, **small})
+        given = {
+            f"given_{side}": self.sql("given_by_functions", called, side) if called else self.sql("no_given")
+            for side in SIDES
+        }
         about = "What becomes of the columns of each row; null if the table shows all.  [mask]"
         yield Step("masks", about, "", {**kept("*"), "masks": self.sql("masks_of_tables", self.tables), **given})
         about = "The same for columns of a key: different keys stay different. The images in meta."
@@ -80,11 +87,6 @@ class Masks:
 
     def _images(self, meta: Sequence[str]) -> list[str]:
         return [entry for entry in IMAGES_IN_META if entry in meta]
-
-    def _given(self, side: str) -> str:
-        """Prints what functions of the project make of the columns of an image."""
-        called = [(table, columns) for table in self.tables if (columns := functions_of(table))]
-        return self.sql("given_by_functions", called, side) if called else self.sql("no_given")
 
 
 def functions_of(table: TableSettings) -> list[tuple[str, str]]:

@@ -140,7 +140,7 @@ class Query:
                 f"The instant of a local time in the zone {self.zone.name}; null for another text, and for a time that "
                 "the clocks there skipped."
             )
-            body = self.sql("local_time", "clock", self.zone)
+            body = self.sql("instant_of_clock", self.zone)
             yield self.sql("function_of_source", self.zone.function, arguments, "timestamp", about, body)
 
     def _settings(self) -> dict[str, str]:

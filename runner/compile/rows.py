@@ -275,11 +275,15 @@ class Rows:
         return {f"sent_{side.name}": self._columns(side) for side in (self.images.before, self.images.after)}
 
     def _columns(self, side: Side) -> str:
-        columns = self.table_columns(f"found_{side.name}", "types" if self.has_types else "null")
-        if "" in self.spec.not_sent:
+        found, types = f"found_{side.name}", "types" if self.has_types else "null"
+        has_placeholders = "" in self.spec.not_sent
+        columns = self.table_columns(found, types)
+        if has_placeholders:
             columns = self.sql("without_placeholders", columns)
         if side.key_only:
-            columns = self.sql("part_of_key", side.key_only, columns)
+            unsent = "placeholders" if has_placeholders else "null"
+            part = self.sql("called", "key_part", [found, types, self.hidden, unsent, "key_names"])
+            columns = self.sql("part_of_key", side.key_only, part, columns)
         return columns if self.images.in_lists else self.sql("if_usable", columns)
 
     def canonical(self) -> Columns:

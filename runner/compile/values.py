@@ -151,6 +151,7 @@ class Values:
             # Each image is made once: one may be laid over the other.
             for side in SIDES:
                 columns[f"read_{side}"] = self.sql("called", "with_texts", [f"sent_{side}", f"texts_{side}"])
+            columns |= self._texts_of_defaults()
             about = (
                 "The canonical text of the values whose text as sent may be another, and the images with it.  "
                 "[types.table, values]"
@@ -165,17 +166,21 @@ class Values:
         arguments += [f"{function}_{side}" for function, _ in self.readers.python]
         return self.sql("called", self._function("texts"), arguments)
 
-    def defaults_read(self) -> str:
-        """Prints the defaults of columns in canonical text. No column has two defaults, and no default holds bytes."""
-        if not self.readers.all:
-            return "defaults"
+    def _texts_of_defaults(self) -> Columns:
+        """Prints the canonical texts of defaults. No column has two defaults, and no default holds bytes."""
+        if not (self.header.spec.types and self.header.spec.types.default):
+            return {}
         arguments = [
             "defaults",
             "readers",
             *(["null"] if self.may_be_in_doubt else []),
             *("null" for _ in self.readers.python),
         ]
-        return self.sql("called", "with_texts", ["defaults", self.sql("called", self._function("texts"), arguments)])
+        return {"texts_defaults": self.sql("called", self._function("texts"), arguments)}
+
+    def defaults_read(self) -> str:
+        """Prints the defaults of columns in canonical text."""
+        return self.sql("called", "with_texts", ["defaults", "texts_defaults"]) if self.readers.all else "defaults"
 
     # --- what could not be read, and what was read from a wall clock that came twice
 

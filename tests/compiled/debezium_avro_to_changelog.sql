@@ -91,8 +91,7 @@ exploded as (
     case when verdict like '% by\\_statement%' then op_of_statement(m.`ddl`)
       when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
     if(size(settled_columns) = 0, readers, map_filter(readers, (c, r) -> not array_contains(settled_columns, c))) as readers,
-    if(reason is null, if(verdict in ('row update', 'row delete'),
-      key_part(map_filter(found_before, (c, v) -> array_contains(placeholders, v) is not true), key_names),
+    if(reason is null, if(verdict in ('row update', 'row delete'), key_part(found_before, types, array(), placeholders, key_names),
       map_filter(found_before, (c, v) -> array_contains(placeholders, v) is not true)), null) as sent_before,
     if(reason is null, map_filter(found_after, (c, v) -> array_contains(placeholders, v) is not true), null) as sent_after,
     if(reason is null, map_concat(coalesce(found_before, map()), coalesce(found_after, map()), coalesce(types, map())), null) as

@@ -116,7 +116,7 @@ checked as (
         and (array_contains(misfits, 'data.before'))) then 'row-not-an-object'
       when not coalesce(size(if(verdict in ('row delete', 'row delete 2'), found_before, found_after)) > 0, false) then 'no-row-image'
         end as reason,
-    key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), array()) as key_names,
+    members_of_key(origin.key, cast(array('payload') as array<string>), array()) as key_names,
     map_from_entries(transform(filter(get(filter(m.`data`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t -> t.`field` is not
       null), t -> struct(t.`field`,
       concat(coalesce(concat(coalesce(t.`items`.`name`, t.`items`.`type`), '[]'), coalesce(t.`name`, t.`type`)),
@@ -133,8 +133,7 @@ exploded as (
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
     0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    if(reason is null, if(verdict in ('row update', 'row delete'),
-      key_part(map_filter(table_columns(found_before, types, array()), (c, v) -> array_contains(placeholders, v) is not true), key_names),
+    if(reason is null, if(verdict in ('row update', 'row delete'), key_part(found_before, types, array(), placeholders, key_names),
       map_filter(table_columns(found_before, types, array()), (c, v) -> array_contains(placeholders, v) is not true)), null) as sent_before,
     if(reason is null, map_filter(table_columns(found_after, types, array()), (c, v) -> array_contains(placeholders, v) is not true), null)
       as sent_after,
@@ -160,7 +159,8 @@ texts as (
   select *,
     `debezium_cloudevents_texts`(sent_before, readers, json_in_doubt) as texts_before,
     `debezium_cloudevents_texts`(sent_after, readers, json_in_doubt) as texts_after,
-    with_texts(sent_before, texts_before) as read_before, with_texts(sent_after, texts_after) as read_after
+    with_texts(sent_before, texts_before) as read_before, with_texts(sent_after, texts_after) as read_after,
+    `debezium_cloudevents_texts`(defaults, readers, null) as texts_defaults
   from exploded
 ),
 
@@ -218,9 +218,8 @@ select
     'log_position', coalesce(nullif(m.`iodebeziumfile`, ''), nullif(m.`iodebeziumlsn`, ''), nullif(m.`iodebeziumchangelsn`, '')),
     'transaction_position', m.`iodebeziumtxtotalorder`, 'message_id', m.`id`, 'other_image', other_image,
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-    'defaults', nullif(to_json(with_texts(defaults, `debezium_cloudevents_texts`(defaults, readers, null))), '{}'),
-    'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
-    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'defaults', nullif(to_json(with_texts(defaults, texts_defaults)), '{}'), 'as_sent', names_joined(columns_as_sent),
+    'ambiguous_times', names_joined(ambiguous_times), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then cast(null as string) end as statement, reason,
   found_in_message(reason, 'iodebeziumop', m.`iodebeziumop`, cast(null as string)) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw

@@ -112,7 +112,7 @@ checked as (
         and (size(if(verdict in ('row delete 2', 'row delete'), found_before, found_after)) > 67
         or size(table_columns(if(verdict in ('row delete 2', 'row delete'), found_before, found_after), null, hidden)) > 0), false)
         then 'no-row-image' end as reason,
-    key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), hidden) as key_names,
+    members_of_key(origin.key, cast(array('payload') as array<string>), hidden) as key_names,
     map_from_entries(transform(filter(m.`$message`.`schema`.`fields`, t -> not coalesce(array_contains(hidden, t.`field`), false)
       and t.`field` is not null), t ->
       struct(t.`field`,
@@ -130,8 +130,7 @@ exploded as (
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
     0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    if(reason is null, if(verdict = 'row delete 2',
-      key_part(map_filter(table_columns(found_before, types, hidden), (c, v) -> array_contains(placeholders, v) is not true), key_names),
+    if(reason is null, if(verdict = 'row delete 2', key_part(found_before, types, hidden, placeholders, key_names),
       map_filter(table_columns(found_before, types, hidden), (c, v) -> array_contains(placeholders, v) is not true)), null) as sent_before,
     if(reason is null, map_filter(table_columns(found_after, types, hidden), (c, v) -> array_contains(placeholders, v) is not true), null)
       as sent_after,
@@ -146,7 +145,8 @@ exploded as (
 -- The canonical text of the values whose text as sent may be another, and the images with it.  [types.table, values]
 texts as (
   select *, `debezium_flat_texts`(sent_before, readers) as texts_before, `debezium_flat_texts`(sent_after, readers) as texts_after,
-    with_texts(sent_before, texts_before) as read_before, with_texts(sent_after, texts_after) as read_after
+    with_texts(sent_before, texts_before) as read_before, with_texts(sent_after, texts_after) as read_after,
+    `debezium_flat_texts`(defaults, readers) as texts_defaults
   from exploded
 ),
 
@@ -208,9 +208,8 @@ select
       coalesce(nullif(m.`__source_file`, ''), nullif(m.`__file`, ''), nullif(m.`__source_lsn`, ''), nullif(m.`__lsn`, ''),
       nullif(m.`__source_change_lsn`, ''), nullif(m.`__change_lsn`, '')),
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-    'defaults', nullif(to_json(with_texts(defaults, `debezium_flat_texts`(defaults, readers))), '{}'),
-    'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
-    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'defaults', nullif(to_json(with_texts(defaults, texts_defaults)), '{}'), 'as_sent', names_joined(columns_as_sent),
+    'ambiguous_times', names_joined(ambiguous_times), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then cast(null as string) end as statement, reason,
   found_in_message(reason, '__op or $headers.__op', coalesce(m.`__op`, m.`$headers`.`__op`), cast(null as string)) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw

@@ -93,7 +93,7 @@ checked as (
       when verdict = 'row delete' and array_contains(misfits, 'before') then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
         then if(nullif(m.`ddl`, '') is not null, 'statement-without-rows', 'no-row-image') end as reason,
-    key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), array()) as key_names,
+    members_of_key(origin.key, cast(array('payload') as array<string>), array()) as key_names,
     map_from_entries(transform(filter(get(filter(m.`$message`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t -> t.`field` is
       not null), t -> struct(t.`field`,
       concat(coalesce(concat(coalesce(t.`items`.`name`, t.`items`.`type`), '[]'), coalesce(t.`name`, t.`type`)),
@@ -111,8 +111,7 @@ exploded as (
     0 as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(m.`ddl`)
       when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    if(reason is null, if(verdict in ('row update', 'row delete'),
-      key_part(map_filter(table_columns(found_before, types, array()), (c, v) -> array_contains(placeholders, v) is not true), key_names),
+    if(reason is null, if(verdict in ('row update', 'row delete'), key_part(found_before, types, array(), placeholders, key_names),
       map_filter(table_columns(found_before, types, array()), (c, v) -> array_contains(placeholders, v) is not true)), null) as sent_before,
     if(reason is null, map_filter(table_columns(found_after, types, array()), (c, v) -> array_contains(placeholders, v) is not true), null)
       as sent_after,
@@ -134,7 +133,8 @@ texts as (
   select *,
     `debezium_postgresql_texts`(sent_before, readers, json_in_doubt) as texts_before,
     `debezium_postgresql_texts`(sent_after, readers, json_in_doubt) as texts_after,
-    with_texts(sent_before, texts_before) as read_before, with_texts(sent_after, texts_after) as read_after
+    with_texts(sent_before, texts_before) as read_before, with_texts(sent_after, texts_after) as read_after,
+    `debezium_postgresql_texts`(defaults, readers, null) as texts_defaults
   from exploded
 ),
 
@@ -188,9 +188,8 @@ select
     'log_position', m.`source`.`lsn`, 'transaction_position', m.`transaction`.`total_order`, 'prefix', m.`message`.`prefix`,
     'content', m.`message`.`content`, 'other_image', other_image,
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-    'defaults', nullif(to_json(with_texts(defaults, `debezium_postgresql_texts`(defaults, readers, null))), '{}'),
-    'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
-    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'defaults', nullif(to_json(with_texts(defaults, texts_defaults)), '{}'), 'as_sent', names_joined(columns_as_sent),
+    'ambiguous_times', names_joined(ambiguous_times), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`ddl`, '') end as statement, reason,
   case reason
     when 'notification' then concat('aggregate_type: ', coalesce(concat('"', m.`aggregate_type`, '"'), 'missing'))

@@ -137,7 +137,9 @@ rows as (
     'key_columns', if(kind in ('row', 'ddl') and key is null, array_join(key_names, ','), null),
     'as_sent', names_joined(columns_as_sent), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
     origin, case when kind = 'ddl' then nullif(m.`sql`, '') end as statement, reason,
-    found_in_message(reason, 'type', m.`type`, m.`sql`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
+    found_in_message(reason, 'type', m.`type`, m.`sql`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw,
+    transform_keys(map_from_entries(reverse(map_entries(before))), (c, v) -> lower(c)) as small_before,
+    transform_keys(map_from_entries(reverse(map_entries(after))), (c, v) -> lower(c)) as small_after
   from keyed
 ),
 
@@ -148,9 +150,14 @@ masks as (
       when table_name is null then map('*', 'hmac')
       when slice(transform(array_compact(array(tenant, db_name, schema_name, table_name)), n -> lower(n)), -2, 2) =
         array('shop', 'customers') then
-        map('id', 'none', 'phone', 'hmac', 'email', 'keep domain', 'name', 'drop', 'card', 'last 4', 'born', 'null', '*', 'hmac')
-        end as masks,
-    cast(map() as map<string,string>) as given_before, cast(map() as map<string,string>) as given_after
+        map('id', 'none', 'phone', 'hmac', 'email', 'keep domain', 'name', 'drop', 'card', 'last 4', 'born', 'null',
+        'rating', 'function canonical_number', '*', 'hmac') end as masks,
+    case
+      when slice(transform(array_compact(array(tenant, db_name, schema_name, table_name)), n -> lower(n)), -2, 2) =
+        array('shop', 'customers') then map('rating', canonical_number(small_before['rating'])) end as given_before,
+    case
+      when slice(transform(array_compact(array(tenant, db_name, schema_name, table_name)), n -> lower(n)), -2, 2) =
+        array('shop', 'customers') then map('rating', canonical_number(small_after['rating'])) end as given_after
   from rows
 ),
 

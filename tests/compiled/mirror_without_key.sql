@@ -97,8 +97,10 @@ sent as (
 
 -- The row that each change is of. A change of the key is of two rows.
 keyed as (
-  select *, struct(key_text(map_filter(if(op = 'delete', before, after), (c, v) -> c in ('level', 'text'))) as row) as key_after,
-    struct(key_text(map_filter(before, (c, v) -> c in ('level', 'text'))) as row) as key_before,
+  select *,
+    struct(to_json(map_from_entries(array_sort(map_entries(map_filter(if(op = 'delete', before, after), (c, v) -> c in
+    ('level', 'text')))))) as row) as key_after,
+    struct(to_json(map_from_entries(array_sort(map_entries(map_filter(before, (c, v) -> c in ('level', 'text')))))) as row) as key_before,
     op = 'update' and coalesce(key_before <> key_after, false) as moved
   from sent
 ),

@@ -64,12 +64,12 @@ checked as (
         if(coalesce(nullif(m.`postStruct`.`ddl`, ''), nullif(m.`prevStruct`.`ddl`, '')) is not null, 'statement-without-rows',
         'no-row-image') end as reason,
     split(nullif(m.`allMetaData`.`record_primary_key`, ''), '\\Q\\E', -1) as key_names,
-    table_columns(coalesce(transform_values(from_json(m.`postStruct`.`__light_type`, 'map<string,struct<`schemaType`:string>>',
+    map_filter(map_concat(coalesce(transform_values(from_json(m.`postStruct`.`__light_type`, 'map<string,struct<`schemaType`:string>>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')), (c, t)
       -> t.`schemaType`),
       transform_values(from_json(m.`prevStruct`.`__light_type`, 'map<string,struct<`schemaType`:string>>',
       map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'maxNumLen', '2147483647', 'maxStringLen', '2147483647')), (c, t)
-      -> t.`schemaType`)), null, hidden) as types,
+      -> t.`schemaType`))), (c, t) -> array_contains(hidden, c) is not true) as types,
     `oms_before_3_3_readers`(types) as readers
   from message_images
 ),

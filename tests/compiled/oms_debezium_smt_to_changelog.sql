@@ -64,7 +64,7 @@ checked as (
         and (size(if(verdict = 'row delete', found_before, found_after)) > 1
         or size(table_columns(if(verdict = 'row delete', found_before, found_after), null, hidden)) > 0), false) then 'no-row-image'
         end as reason,
-    key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), hidden) as key_names,
+    members_of_key(origin.key, cast(array('payload') as array<string>), hidden) as key_names,
     map_from_entries(transform(filter(m.`$message`.`schema`.`fields`, t -> not coalesce(array_contains(hidden, t.`field`), false)
       and t.`field` is not null), t ->
       struct(t.`field`,
@@ -91,7 +91,8 @@ exploded as (
 -- The canonical text of the values whose text as sent may be another, and the images with it.  [types.table, values]
 texts as (
   select *, `oms_debezium_smt_texts`(sent_before, readers) as texts_before, `oms_debezium_smt_texts`(sent_after, readers) as texts_after,
-    with_texts(sent_before, texts_before) as read_before, with_texts(sent_after, texts_after) as read_after
+    with_texts(sent_before, texts_before) as read_before, with_texts(sent_after, texts_after) as read_after,
+    `oms_debezium_smt_texts`(defaults, readers) as texts_defaults
   from exploded
 ),
 
@@ -126,9 +127,8 @@ select
     'position', cast(array() as array<decimal(38,0)>), 'arrival', arrival, 'row', row_index) as seq,
   cast(null as string) as pair_id,
   known_entries(map('key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-    'defaults', nullif(to_json(with_texts(defaults, `oms_debezium_smt_texts`(defaults, readers))), '{}'),
-    'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
-    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'defaults', nullif(to_json(with_texts(defaults, texts_defaults)), '{}'), 'as_sent', names_joined(columns_as_sent),
+    'ambiguous_times', names_joined(ambiguous_times), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then cast(null as string) end as statement, reason,
   found_in_message(reason, '__op', m.`__op`, cast(null as string)) as detail,
   if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw

@@ -77,7 +77,7 @@ checked as (
       when verdict = 'row delete' and array_contains(misfits, 'before') then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
         then if(nullif(m.`ddl`, '') is not null, 'statement-without-rows', 'no-row-image') end as reason,
-    key_columns(members_of_key(origin.key, cast(array('payload') as array<string>)), array()) as key_names,
+    members_of_key(origin.key, cast(array('payload') as array<string>), array()) as key_names,
     map_from_entries(transform(filter(get(filter(m.`$message`.`schema`.`fields`, f -> f.`field` = 'after'), 0).`fields`, t -> t.`field` is
       not null), t -> struct(t.`field`,
       concat(coalesce(t.`name`, t.`type`),
@@ -110,7 +110,8 @@ texts as (
   select *,
     `oms_debezium_texts`(sent_before, readers, json_in_doubt) as texts_before,
     `oms_debezium_texts`(sent_after, readers, json_in_doubt) as texts_after,
-    with_texts(sent_before, texts_before) as read_before, with_texts(sent_after, texts_after) as read_after
+    with_texts(sent_before, texts_before) as read_before, with_texts(sent_after, texts_after) as read_after,
+    `oms_debezium_texts`(defaults, readers, null) as texts_defaults
   from exploded
 ),
 
@@ -155,9 +156,8 @@ select
       else cast(null as string) end,
     'log_position', m.`source`.`pos`, 'other_image', other_image,
     'key_columns', if(kind = 'row' and key is null, array_join(key_names, ','), null),
-    'defaults', nullif(to_json(with_texts(defaults, `oms_debezium_texts`(defaults, readers, null))), '{}'),
-    'as_sent', names_joined(columns_as_sent), 'ambiguous_times', names_joined(ambiguous_times),
-    'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
+    'defaults', nullif(to_json(with_texts(defaults, texts_defaults)), '{}'), 'as_sent', names_joined(columns_as_sent),
+    'ambiguous_times', names_joined(ambiguous_times), 'raw_encoding', if(reason = 'not-utf8', 'base64', null))) as meta,
   origin, case when kind = 'ddl' then nullif(m.`ddl`, '') end as statement, reason,
   found_in_message(reason, 'op', m.`op`, m.`ddl`) as detail, if(reason = 'not-utf8', base64(cast(raw as binary)), raw) as raw
 from keyed

@@ -81,7 +81,7 @@ checked as (
         then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then 'no-row-image' end as reason,
     cast(null as array<string>) as key_names,
-    table_columns(transform_values(m.`tableStructure`.`tableColumns`, (c, t) -> t.`type`), null, array()) as types,
+    map_concat(transform_values(m.`tableStructure`.`tableColumns`, (c, t) -> t.`type`)) as types,
     `qlik_replicate_readers`(types) as readers
   from message_images
 ),
@@ -92,7 +92,7 @@ exploded as (
     if(reason is null, substring_index(verdict, ' ', 1), 'dead_letter') as kind,
     0 as row_index,
     case when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    if(reason is null, if(verdict = 'row delete', key_part(table_columns(found_before, types, array()), key_names),
+    if(reason is null, if(verdict = 'row delete', key_part(found_before, types, array(), null, key_names),
       table_columns(found_before, types, array())), null) as sent_before,
     if(reason is null, table_columns(found_after, types, array()), null) as sent_after,
     `qlik_replicate_in_doubt`(raw, sent_before, sent_after, readers) as json_in_doubt,

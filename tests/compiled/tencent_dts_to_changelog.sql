@@ -71,7 +71,7 @@ checked as (
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false)
         then if(nullif(m.`sql`, '') is not null, 'statement-without-rows', 'no-row-image') end as reason,
     coalesce(nullif(key_columns(m.`pkNames`, array()), cast(array() as array<string>)),
-      key_columns(transform(filter(m.`columns`, c -> c.`isKey` = 'true'), c -> c.`name`), array())) as key_names,
+      array_except(filter(m.`columns`, c -> c.`isKey` = 'true' and c.`name` is not null).`name`, array())) as key_names,
     map_from_entries(transform(filter(m.`columns`, t -> t.`name` is not null), t -> struct(t.`name`, t.`originalType`))) as types,
     `tencent_dts_readers`(types) as readers
   from message_images

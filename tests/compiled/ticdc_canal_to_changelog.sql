@@ -85,9 +85,9 @@ exploded as (
     coalesce(nth, 0) as row_index,
     case when verdict like '% by\\_statement%' then op_of_statement(m.`sql`)
       when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    if(verdict in ('row update', 'row delete'), key_part(table_columns(found_before, types, array()), key_names),
+    if(verdict in ('row update', 'row delete'), key_part(found_before, types, array(), null, key_names),
       table_columns(found_before, types, array())) as sent_before,
-    if(verdict in ('row insert', 'row update'), key_part(table_columns(found_after, types, array()), key_names),
+    if(verdict in ('row insert', 'row update'), key_part(found_after, types, array(), null, key_names),
       table_columns(found_after, types, array())) as sent_after,
     other_image(other_row, coalesce(found_after, found_before), array()) as other_image
   from (select * except (raw, m.`data`, m.`old`, m.`pkNames`, m.`mysqlType`), if(reason is null, null, raw) as raw,

@@ -90,14 +90,14 @@ checked as (
       when verdict in ('row insert', 'row insert 2') and array_contains(misfits, 'value.u') then 'row-not-an-object'
       when not coalesce(size(if(verdict in ('row delete', 'row delete 2'), found_before, found_after)) > 0, false)
         then if(nullif(m.`value`.`q`, '') is not null, 'statement-without-rows', 'no-row-image') end as reason,
-    coalesce(nullif(key_columns(map_keys(map_filter(m.`value`.`u`, (n, c) -> c.`h` = 'true')), array()), cast(array() as array<string>)),
-      key_columns(map_keys(map_filter(m.`value`.`d`, (n, c) -> c.`h` = 'true')), array())) as key_names,
-    table_columns(coalesce(transform_values(m.`value`.`u`, (c, t) ->
+    coalesce(nullif(array_except(map_keys(map_filter(m.`value`.`u`, (n, c) -> c.`h` = 'true')), array()), cast(array() as array<string>)),
+      array_except(map_keys(map_filter(m.`value`.`d`, (n, c) -> c.`h` = 'true')), array())) as key_names,
+    map_concat(coalesce(transform_values(m.`value`.`u`, (c, t) ->
       concat(t.`t`, if(getbit(try_cast(t.`f` as bigint), 0) = 1, ' binary', ''),
       if(getbit(try_cast(t.`f` as bigint), 7) = 1, ' unsigned', ''))),
       transform_values(m.`value`.`d`, (c, t) ->
       concat(t.`t`, if(getbit(try_cast(t.`f` as bigint), 0) = 1, ' binary', ''),
-      if(getbit(try_cast(t.`f` as bigint), 7) = 1, ' unsigned', '')))), null, array()) as types,
+      if(getbit(try_cast(t.`f` as bigint), 7) = 1, ' unsigned', ''))))) as types,
     `ticdc_open_readers`(types) as readers
   from message_images
 ),
@@ -114,9 +114,9 @@ exploded as (
       when lower(m.`value`.`t`) = '11' then 'truncate'
       when lower(m.`value`.`t`) = '14' then 'rename' else op_of_statement(m.`value`.`q`) end
       when reason is null then substring_index(substring_index(verdict, ' ', 2), ' ', -1) end as op,
-    if(reason is null, if(verdict in ('row delete', 'row update'), key_part(table_columns(found_before, types, array()), key_names),
+    if(reason is null, if(verdict in ('row delete', 'row update'), key_part(found_before, types, array(), null, key_names),
       table_columns(found_before, types, array())), null) as sent_before,
-    if(reason is null, if(verdict in ('row update', 'row insert'), key_part(table_columns(found_after, types, array()), key_names),
+    if(reason is null, if(verdict in ('row update', 'row insert'), key_part(found_after, types, array(), null, key_names),
       table_columns(found_after, types, array())), null) as sent_after,
     case when reason is null and verdict in ('row delete', 'row insert', 'row delete 2', 'row insert 2')
       then other_image(`image_value_p`, coalesce(found_before, found_after), array())

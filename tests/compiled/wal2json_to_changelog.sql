@@ -66,7 +66,7 @@ checked as (
       when verdict = 'row update' and (array_contains(misfits, 'columns') or array_contains(misfits, 'identity')) then 'row-not-an-object'
       when verdict = 'row delete' and array_contains(misfits, 'identity') then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then 'no-row-image' end as reason,
-    key_columns(transform(m.`pk`, c -> c.`name`), array()) as key_names,
+    key_columns(m.`pk`.`name`, array()) as key_names,
     if(m.`columns` is null and m.`identity` is null, null, map_concat(
       coalesce(map_from_entries(transform(filter(m.`identity`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))), map()),
       coalesce(map_from_entries(transform(filter(m.`columns`, t -> t.`name` is not null), t -> struct(t.`name`, t.`type`))), map()))) as

@@ -80,9 +80,9 @@ checked as (
       when verdict = 'row delete' and array_contains(misfits, 'change.oldkeys.keyvalues') then 'row-not-an-object'
       when not coalesce(size(if(verdict = 'row delete', found_before, found_after)) > 0, false) then 'no-row-image' end as reason,
     key_columns(m.`change`.`pk`.`pknames`, array()) as key_names,
-    table_columns(if(exists(m.`change`.`columnnames`, n -> n is null), null,
+    map_concat(if(exists(m.`change`.`columnnames`, n -> n is null), null,
       if(size(m.`change`.`columnnames`) = size(m.`change`.`columntypes`),
-      map_from_arrays(m.`change`.`columnnames`, m.`change`.`columntypes`), null)), null, array()) as types,
+      map_from_arrays(m.`change`.`columnnames`, m.`change`.`columntypes`), null))) as types,
     `wal2json_v1_readers`(types) as readers
   from message_images
 ),
