@@ -137,7 +137,7 @@ return get(transform(array(values), found ->
   if(size(names) > 0 and size(array_compact(array_distinct(names))) = size(names) and size(found) = size(names),
     map_from_arrays(names, transform(names, (c, i) -> if(map_contains_key(coalesce(image, other), c), coalesce(image, other)[c], get(found, i)))), null)), 0);
 
--- A lambda has the columns, so that Spark finds them once.
+-- A lambda has the columns that were sent, so that Spark finds them once.
 create function key_part(
   members map<string,string> comment 'the members of a row of which only the columns of the key count',
   types map<string,string> comment 'members that are known to be columns, or null',
@@ -146,10 +146,9 @@ create function key_part(
   names array<string> comment 'the columns of the key, or null')
 returns map<string,string>
 comment 'The columns of the key among those that were sent; without names, the columns that are not null; all that were sent if a column beyond the key has a value.'
-return get(transform(array(table_columns(members, types, hidden)), image ->
-  if(exists(map_entries(image), e -> e.value is not null and array_contains(unsent, e.value) is not true and not array_contains(names, e.key)),
-    map_filter(image, (c, v) -> array_contains(unsent, v) is not true),
-    map_filter(image, (c, v) -> array_contains(unsent, v) is not true and if(names is null, v is not null, array_contains(names, c))))), 0);
+return get(transform(array(map_filter(table_columns(members, types, hidden), (c, v) -> array_contains(unsent, v) is not true)), image ->
+  if(exists(map_entries(image), e -> e.value is not null and not array_contains(names, e.key)), image,
+    map_filter(image, (c, v) -> if(names is null, v is not null, array_contains(names, c))))), 0);
 
 create function object_of_key(
   text string comment 'the key of a record of a topic, in JSON',
